@@ -1,0 +1,40 @@
+#include "cmd.h"
+
+#include <string.h>
+
+#include "text.h"
+
+static const struct command commands[] = {
+    {"run", cmd_run, "--config FILE", "measure every case of a sweep; --config FILE alone is this"},
+    {"list", cmd_list, "--config FILE",
+     "print the expanded cases, arms, memory and time estimate; runs nothing"},
+    {"check", cmd_check, "--config FILE", "check correctness and contract, without timing"},
+    {"report", cmd_report, "DIR", "print a finished run as Markdown"},
+    {"plot", cmd_plot, "DIR", "draw the charts of a finished run"},
+    {"doctor", cmd_doctor, "", "say what on this machine would spoil a run"},
+    {"help", cmd_help, "[TOPIC]", "explain a configuration key, a reason or a command"},
+};
+
+#define COMMANDS_NR (sizeof(commands) / sizeof(commands[0]))
+
+const struct command *command_at(size_t i)
+{
+    return i < COMMANDS_NR ? &commands[i] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS_NR; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+const char *command_nearest(const char *word)
+{
+    const char *names[COMMANDS_NR];
+
+    for (size_t i = 0; i < COMMANDS_NR; i++)
+        names[i] = commands[i].name;
+    return text_nearest(word, names, COMMANDS_NR);
+}

@@ -1,0 +1,27 @@
+/*
+ * config_args.h - the flags that run, list and check share, and what becomes of them.
+ */
+#ifndef BENCH_CMD_CONFIG_ARGS_H
+#define BENCH_CMD_CONFIG_ARGS_H
+
+#include <stdbool.h>
+
+#include "option.h"
+#include "session.h"
+
+struct config_args {
+    const char *config;
+    const char *out;
+    struct text_list only, arm;
+    bool resume, force, quiet, operators, kernels, help;
+};
+
+/* Reads the flags of one command; `which` is its name. Returns -1 with an exit status in *status
+ * when the command is over (help was asked for, or a flag is wrong). */
+int config_args_parse(struct config_args *args, struct option_result *result, const char *which,
+                      int argc, const char **argv, int *status);
+void config_args_release(struct config_args *args, struct option_result *result);
+void config_args_request(const struct config_args *args, const struct option_result *result,
+                         enum job_mode mode, struct session_request *request);
+
+#endif

@@ -1,0 +1,116 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "config_args.h"
+#include "doctor.h"
+#include "exit.h"
+#include "plot.h"
+#include "report.h"
+#include "ui.h"
+
+/* What would spoil the numbers is said before the run, and stays in run.json. */
+static int warn_environment(struct session *s, struct err *err)
+{
+    struct finding_list list;
+    json_t *warnings = json_array();
+    int ret = -1;
+
+    finding_list_init(&list);
+    if (!warnings || doctor_run(&s->info, &list, err))
+        goto out;
+    for (size_t i = 0; i < list.nr; i++) {
+        const struct finding *f = &list.items[i];
+        char text[1024];
+        if (f->severity == FINDING_NOTE)
+            continue;
+        snprintf(text, sizeof(text), "%s: %s; %s", finding_severity_name(f->severity), f->what,
+                 f->effect);
+        session_note(s, "%s", text);
+        json_array_append_new(warnings, json_string(text));
+    }
+    ret = 0;
+out:
+    if (s->store.run && warnings)
+        json_object_set(s->store.run, "warnings", warnings);
+    json_decref(warnings);
+    finding_list_release(&list);
+    return ret;
+}
+
+static int print_table(const struct session *s, struct err *err)
+{
+    struct strbuf sb = STRBUF_INIT;
+    int ret = report_terminal(&s->store.cases, s->store.run, ui_width(), ui_colour(), &sb, err);
+    if (!ret)
+        fputs(sb.buf, stdout);
+    strbuf_release(&sb);
+    return ret;
+}
+
+static void draw_charts(const struct session *s)
+{
+    struct plot_result plot;
+    struct err err = ERR_INIT;
+
+    plot_result_init(&plot);
+    if (plot_draw(s->store.dir, &plot, &err))
+        session_note(s, "charts: %s", err.text);
+    else if (plot.outcome != PLOT_DRAWN)
+        session_note(s, "%s; `bench plot %s` draws them later", plot.note, s->store.dir);
+    for (size_t i = 0; i < plot.drawn.nr; i++)
+        printf("%s/%s\n", s->store.dir, plot.drawn.items[i]);
+    plot_result_release(&plot);
+}
+
+static int finish(struct session *s, bool quiet)
+{
+    struct err err = ERR_INIT;
+
+    if (print_table(s, &err))
+        return exit_report(&err);
+    printf("\n");
+    static const char *const files[] = {"report.md", "cases.csv", "samples.csv", "run.json"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        printf("%s/%s\n", s->store.dir, files[i]);
+    draw_charts(s);
+    if (!s->store.summary.believed && !quiet)
+        fprintf(stderr, "bench: not to be believed: a copy of the baseline differs from it\n");
+    return session_status(s);
+}
+
+int cmd_run(int argc, const char **argv)
+{
+    struct config_args args;
+    struct option_result result;
+    struct session_request request;
+    struct session s;
+    struct ui ui;
+    struct err err = ERR_INIT;
+    char exe[4096];
+    int status;
+
+    if (config_args_parse(&args, &result, "run", argc, argv, &status)) {
+        config_args_release(&args, &result);
+        return status;
+    }
+    config_args_request(&args, &result, JOB_RUN, &request);
+    ui_init(&ui, args.quiet);
+    request.events = ui_events(&ui);
+    request.interrupted = ui_catch_signals();
+    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
+    request.argc = argc;
+    request.argv = argv;
+    session_init(&s);
+    if (session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
+        warn_environment(&s, &err) || session_run(&s, &err)) {
+        ui_end(&ui);
+        status = exit_report(&err);
+    } else {
+        ui_end(&ui);
+        status = finish(&s, args.quiet);
+    }
+    session_release(&s);
+    config_args_release(&args, &result);
+    return status;
+}

@@ -1,0 +1,31 @@
+/*
+ * ui.h - progress on stderr, signals, and where this program lies.
+ */
+#ifndef BENCH_CMD_UI_H
+#define BENCH_CMD_UI_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "session.h"
+
+struct ui {
+    bool quiet;
+    bool tty;      /* stderr is a terminal: one line that is rewritten */
+    bool line;     /* such a line stands there now */
+    int last_done; /* for plain progress: a line whenever this moves */
+};
+
+void ui_init(struct ui *ui, bool quiet);
+/* Clears a progress line. */
+void ui_end(struct ui *ui);
+struct session_events ui_events(struct ui *ui);
+/* Counts SIGINT and SIGTERM from now on. */
+const volatile sig_atomic_t *ui_catch_signals(void);
+/* Absolute path of this program. */
+int ui_own_path(char *buf, size_t size);
+/* Columns of the terminal on stdout, 0 when it is none. */
+int ui_width(void);
+bool ui_colour(void);
+
+#endif

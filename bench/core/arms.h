@@ -1,0 +1,69 @@
+/*
+ * arms.h - from the arms of a plan to kernels of libraries, and to the arms of a job.
+ */
+#ifndef BENCH_CORE_ARMS_H
+#define BENCH_CORE_ARMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "err.h"
+#include "job.h"
+#include "library.h"
+#include "plan.h"
+#include "strbuf.h"
+#include "text.h"
+
+/* One arm as it will race. */
+struct arm_entry {
+    size_t plan_arm; /* index into plan.arm */
+    char *label;
+    char *origin;              /* absolute path of the library */
+    const struct library *lib; /* opened by the parent, for questions only */
+    bool baseline, duplicate;
+    struct library copy; /* a private copy of origin, where an earlier arm has the same file */
+    bool copied;
+};
+
+struct arm_set {
+    struct arm_entry *item;
+    size_t nr;
+    struct library **library; /* one a file */
+    size_t libraries_nr;
+    struct strbuf notes; /* a line each */
+};
+
+void arm_set_init(struct arm_set *set);
+/* Also removes the private copies. */
+void arm_set_release(struct arm_set *set);
+
+/*
+ * Opens every library, finds every kernel and option, keeps the arms whose kernel runs on `kind`,
+ * makes the first of them the baseline where the named one is gone, and appends the duplicate.
+ * `own_library` stands for arms that name no library. What is missing is ERR_CONFIG with the line
+ * that names it; no arm left is ERR_ENVIRONMENT.
+ */
+int arm_set_resolve(struct arm_set *set, const struct plan *plan, enum sab_device kind,
+                    const char *own_library, struct err *err);
+/* Makes the private copies that a run needs: one for every arm beyond the first of a file. */
+int arm_set_copy(struct arm_set *set, struct err *err);
+/* What the worker opens: origin, or the private copy. */
+const char *arm_entry_file(const struct arm_entry *entry);
+/* Whether some arm of the plan has a kernel for `kind`: what `device = auto` asks. */
+bool arm_set_serves(const struct plan *plan, enum sab_device kind, const char *own_library);
+
+/* The kernel of an arm for an operator; NULL (and no error) where it has none. */
+const struct sab_kernel *arm_entry_kernel(const struct arm_entry *entry, const struct plan *plan,
+                                          const struct plan_case *item);
+
+/* The name behind the slash of "op/name", or the name itself. */
+const char *arms_kernel_name(const struct plan_arm *arm);
+/* The choice of every option of a kernel, by the arm's keys. ERR_CONFIG with file:line. */
+int arms_choices(const struct plan_arm *arm, const struct sab_kernel *kernel, uint32_t *choices,
+                 struct err *err);
+/* Names of every axis of every operator of the plan, in order of appearance, to an empty list. */
+int arms_axis_names(const struct plan *plan, struct text_list *names, struct err *err);
+
+#endif

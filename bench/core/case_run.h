@@ -1,0 +1,95 @@
+/*
+ * case_run.h - one case in a worker: its arms, planned and gated, ready to be timed.
+ */
+#ifndef BENCH_CORE_CASE_RUN_H
+#define BENCH_CORE_CASE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "job.h"
+#include "library.h"
+#include "plan.h"
+#include "rows.h"
+#include "work.h"
+
+/* What a worker holds from its first case to its last. */
+struct worker {
+    const struct job *job;
+    const struct plan *plan;
+    struct device *dev;
+    struct library *library; /* one an arm of the job, in their order */
+    struct library own;      /* bench's own kernels: the reference */
+    bool own_ready;
+    FILE *out; /* answers */
+};
+
+/* One arm of one case. */
+struct arm_run {
+    const struct job_arm *job;
+    const struct plan_arm *plan_arm;
+    const struct library *library;
+    const struct sab_kernel *kernel;
+    uint32_t choices[SAB_MAX_OPTIONS];
+    struct work *work;
+    void *workspace; /* with guards, as tensors have them; NULL for 0 bytes */
+    uint64_t workspace_bytes;
+    bool keeps_workspace;
+    void *plan;     /* the kernel's */
+    bool usable;    /* planned and through the gate: may be timed */
+    bool across;    /* its own problem */
+    double call_ns; /* span of one warm call */
+    double plan_ns;
+    double jitter;        /* baseline: relative L2 between two of its own runs */
+    uint64_t digest;      /* of its outputs in the gate */
+    struct case_row *row; /* in case_run.rows */
+};
+
+#define CASE_RUN_MAX_ARMS 64
+
+struct case_run {
+    struct worker *worker;
+    const struct plan_case *item;
+    const struct job_case *job;
+    struct work work[CASE_RUN_MAX_ARMS];
+    size_t works_nr;
+    struct arm_run arm[CASE_RUN_MAX_ARMS];
+    size_t arms_nr;
+    struct case_table rows;
+    struct sample_table samples;
+    double check_s, wall_s;
+};
+
+/* Rows for every arm that serves the case; problems, buffers, plans, inputs. An arm that cannot go
+ * on (skip, oom, a refused plan) has its row say so and is not usable: that is no error. */
+int case_run_open(struct case_run *run, struct worker *worker, const struct plan_case *item,
+                  const struct job_case *job, struct err *err);
+void case_run_close(struct case_run *run);
+
+/* A launch whose completion is waited for. SAB status; a message in text. */
+int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *err);
+/* Marks an arm as out of the race with a status word and a sentence. */
+int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Fills the workspace with a byte and writes its guards. */
+int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err);
+const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size);
+
+/* Tells the parent what is being done, and with which arm (NULL: with all): a worker that dies is
+ * remembered by its last words. */
+int worker_phase(struct case_run *run, const char *what, const struct arm_run *arm,
+                 struct err *err);
+
+/* Whether the parent has asked for an early end: checked between rounds. */
+bool worker_stopping(void);
+
+/* verify.c: the gate, before timing (`after` false) and after the last sample. */
+int verify_gate(struct case_run *run, struct err *err);
+int verify_outputs(struct case_run *run, struct arm_run *arm, bool after, struct err *err);
+
+/* measure.c: warm-up, rounds, samples. Fills run->samples. */
+int measure_case(struct case_run *run, struct err *err);
+
+#endif

@@ -1,0 +1,352 @@
+#include "session.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "link.h"
+
+/* Until `bench aa` has measured it, identical kernels on device cpu are taken to differ by so much.
+ */
+#define CPU_NOISE_FLOOR 0.03
+
+void session_init(struct session *s)
+{
+    memset(s, 0, sizeof(*s));
+    ini_init(&s->ini);
+    plan_init(&s->plan);
+    arm_set_init(&s->arms);
+    store_init(&s->store);
+    strbuf_init(&s->config_text);
+}
+
+static void scratch_remove(const char *dir)
+{
+    DIR *d = *dir ? opendir(dir) : NULL;
+    struct dirent *e;
+    while (d && (e = readdir(d)))
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d) {
+        closedir(d);
+        rmdir(dir);
+    }
+}
+
+void session_release(struct session *s)
+{
+    scratch_remove(s->scratch);
+    free(s->used_s);
+    free(s->finished);
+    strbuf_release(&s->config_text);
+    store_release(&s->store);
+    arm_set_release(&s->arms);
+    plan_release(&s->plan);
+    ini_release(&s->ini);
+    session_init(s);
+}
+
+void session_note(const struct session *s, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    if (!s->request->events.note)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    s->request->events.note(s->request->events.ctx, text);
+}
+
+static void note_lines(const struct session *s, const char *lines)
+{
+    while (*lines) {
+        const char *end = strchrnul(lines, '\n');
+        session_note(s, "%.*s", (int)(end - lines), lines);
+        lines = *end ? end + 1 : end;
+    }
+}
+
+/* <prefix>/bin/bench has its kernels in <prefix>/lib. */
+static void find_own_library(struct session *s)
+{
+    struct strbuf sb = STRBUF_INIT;
+    char real[PATH_MAX];
+
+    file_add_dir(&sb, s->request->exe);
+    strbuf_addstr(&sb, "/../lib/libsab_kernels.so");
+    if (!sb.oom && realpath(sb.buf, real))
+        snprintf(s->own_library, sizeof(s->own_library), "%s", real);
+    strbuf_release(&sb);
+}
+
+static int read_plan(struct session *s, struct err *err)
+{
+    const struct session_request *r = s->request;
+
+    if (ini_read_file(&s->ini, r->config, err))
+        return -1;
+    for (size_t i = 0; i < r->overrides_nr; i++)
+        if (plan_override(&s->ini, r->override[i].key, r->override[i].value, err))
+            return -1;
+    if (plan_read(&s->plan, &s->ini, err) || plan_hash(&s->plan, s->plan_hash, err) ||
+        plan_select(&s->plan, r->only, r->only_nr, r->arms, r->arms_nr, err))
+        return -1;
+    ini_write(&s->ini, &s->config_text);
+    return s->config_text.oom ? err_memory(err) : 0;
+}
+
+static int choose_cuda(struct session *s, const char *want, struct err *err)
+{
+    struct device_listing list[16];
+    int nr = device_list_cuda(list, 16), at = 0;
+
+    if (nr > 16)
+        nr = 16;
+    if (!strncmp(want, "cuda:", 5) && strcmp(want, "cuda:all"))
+        at = atoi(want + 5);
+    if (nr <= 0)
+        return err_set(err, ERR_ENVIRONMENT,
+                       "device = %s, but there is no usable GPU here; `bench doctor` says more",
+                       want);
+    if (at < 0 || at >= nr)
+        return err_set(err, ERR_ENVIRONMENT, "device = %s, but this machine has %d GPU%s", want, nr,
+                       nr == 1 ? "" : "s");
+    s->kind = SAB_DEVICE_CUDA;
+    snprintf(s->uuid, sizeof(s->uuid), "%s", list[at].uuid);
+    return 0;
+}
+
+/* auto: a GPU where there is one and an arm for it, else the CPU. */
+static int choose_device(struct session *s, struct err *err)
+{
+    const char *want = s->plan.set.device;
+    struct err quiet = ERR_INIT;
+
+    s->kind = SAB_DEVICE_CPU;
+    if (!strcmp(want, "cpu"))
+        return 0;
+    if (strcmp(want, "auto"))
+        return choose_cuda(s, want, err);
+    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, s->own_library) && !choose_cuda(s, want, &quiet))
+        return 0;
+    s->kind = SAB_DEVICE_CPU;
+    return 0;
+}
+
+static void fill_settings(struct session *s)
+{
+    const struct plan_settings *set = &s->plan.set;
+    struct summary_settings *out = &s->store.set;
+    out->delta = set->delta;
+    out->noise_floor = set->noise_floor >= 0       ? set->noise_floor
+                       : s->kind == SAB_DEVICE_CPU ? CPU_NOISE_FLOOR
+                                                   : 0;
+    out->gate_slower = set->gate_slower;
+    out->rounds_named = set->rounds_named;
+    out->gate_unsure_fails = set->gate_unsure_fails;
+}
+
+int session_open(struct session *s, const struct session_request *request, struct err *err)
+{
+    s->request = request;
+    find_own_library(s);
+    if (read_plan(s, err) || choose_device(s, err) ||
+        arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, err))
+        return -1;
+    note_lines(s, s->plan.notes.buf);
+    note_lines(s, s->arms.notes.buf);
+    fill_settings(s);
+    s->used_s = calloc(s->plan.nr + 1, sizeof(*s->used_s));
+    s->finished = calloc(s->plan.nr + 1, sizeof(*s->finished));
+    return s->used_s && s->finished ? 0 : err_memory(err);
+}
+
+static int copy_text(char **out, const char *text, struct err *err)
+{
+    *out = strdup(text);
+    return *out ? 0 : err_memory(err);
+}
+
+static enum device_timer timer_for(const struct session *s, enum job_mode mode)
+{
+    if (mode == JOB_CHECK)
+        return DEVICE_TIMER_NONE;
+    if (s->plan.set.timer == TIMER_CUPTI)
+        return DEVICE_TIMER_CUPTI;
+    if (s->plan.set.timer == TIMER_MONOTONIC)
+        return DEVICE_TIMER_MONOTONIC;
+    return s->kind == SAB_DEVICE_CUDA ? DEVICE_TIMER_CUPTI : DEVICE_TIMER_MONOTONIC;
+}
+
+/* Everything of a job but its cases. */
+int session_job(struct session *s, struct job *job, enum job_mode mode, struct err *err)
+{
+    const char *run_id =
+        s->store.run ? json_string_value(json_object_get(s->store.run, "run_id")) : NULL;
+
+    job_init(job);
+    job->mode = mode;
+    job->kind = s->kind;
+    job->threads = s->plan.set.threads;
+    job->timer = timer_for(s, mode);
+    job->tick_ns = s->info.tick_ns;
+    if (copy_text(&job->run_id, run_id ? run_id : "", err) ||
+        copy_text(&job->config_name, s->request->config, err) ||
+        copy_text(&job->config_text, s->config_text.buf, err) ||
+        copy_text(&job->plan_hash, s->plan_hash, err) ||
+        copy_text(&job->scratch, s->scratch, err) ||
+        copy_text(&job->own_library, s->own_library, err))
+        return -1;
+    job->arm = calloc(s->arms.nr + 1, sizeof(*job->arm));
+    if (!job->arm)
+        return err_memory(err);
+    for (size_t i = 0; i < s->arms.nr; i++) {
+        const struct arm_entry *e = &s->arms.item[i];
+        struct job_arm *a = &job->arm[job->arms_nr++];
+        if (copy_text(&a->label, e->label, err) || copy_text(&a->library, arm_entry_file(e), err) ||
+            copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err))
+            return -1;
+        a->plan_arm = e->plan_arm;
+        a->baseline = e->baseline;
+        a->duplicate = e->duplicate;
+    }
+    return 0;
+}
+
+int session_device(struct session *s, struct err *err)
+{
+    struct job job;
+    struct link l;
+    struct answer a;
+    int ret = -1, got;
+
+    if (session_job(s, &job, JOB_INFO, err))
+        goto out;
+    if (link_start(&l, s->request->exe, s->uuid, &job, err))
+        goto out;
+    while ((got = link_next(&l, 60000, &a, err)) > 0) {
+        enum answer_kind kind = a.kind;
+        if (kind == ANSWER_INFO) {
+            s->info = a.info;
+            ret = 0;
+        }
+        if (kind == ANSWER_FATAL)
+            err_set(err, a.error_kind, "%s", a.text);
+        answer_release(&a);
+        if (kind == ANSWER_BYE || kind == ANSWER_FATAL)
+            break;
+    }
+    if (got == 0)
+        err_set(err, ERR_ENVIRONMENT, "the device did not answer within 60 s");
+    link_close(&l);
+out:
+    job_release(&job);
+    return ret;
+}
+
+/* ---- results folder ---- */
+
+static void default_out(const struct session *s, struct strbuf *sb)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    gmtime_r(&now, &tm);
+    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
+    strbuf_addf(sb, "results/%s-%s-%s", s->plan.config_name, device_kind_name(s->kind), stamp);
+}
+
+static int scratch_make(struct session *s)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(s->scratch, sizeof(s->scratch), "%s/sab-scratch-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(s->scratch))
+        s->scratch[0] = '\0'; /* later workers then compute the oracle again */
+    return 0;
+}
+
+/* What a resumed run must share with the run that it goes on with. */
+static int resume_check(struct session *s, struct err *err)
+{
+    const json_t *run = s->store.run;
+    const char *hash = json_string_value(json_object_get(run, "plan_hash"));
+    const json_t *dev = json_object_get(run, "device");
+    const char *name = json_string_value(json_object_get(dev, "name"));
+    const char *uuid = json_string_value(json_object_get(dev, "uuid"));
+    json_int_t protocol = json_integer_value(json_object_get(run, "protocol"));
+    size_t i;
+    json_t *lib;
+
+    if (!hash || strcmp(hash, s->plan_hash))
+        return err_set(err, ERR_CONFIG,
+                       "'%s' was written by another plan (hash %.12s, this one %.12s)",
+                       s->store.dir, hash ? hash : "none", s->plan_hash);
+    if (protocol != ROWS_PROTOCOL)
+        return err_set(err, ERR_CONFIG, "'%s' was measured by protocol %lld, this is protocol %d",
+                       s->store.dir, (long long)protocol, ROWS_PROTOCOL);
+    if (!name || strcmp(name, s->info.name) || !uuid || strcmp(uuid, s->info.uuid))
+        return err_set(err, ERR_CONFIG, "'%s' was measured on %s %s, this is %s %s", s->store.dir,
+                       name ? name : "another device", uuid ? uuid : "", s->info.name,
+                       s->info.uuid);
+    json_array_foreach(json_object_get(run, "libraries"), i, lib)
+    {
+        const char *path = json_string_value(json_object_get(lib, "path"));
+        const char *sha = json_string_value(json_object_get(lib, "sha256"));
+        for (size_t k = 0; path && sha && k < s->arms.libraries_nr; k++)
+            if (!strcmp(s->arms.library[k]->path, path) && strcmp(s->arms.library[k]->sha256, sha))
+                return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
+                               path, s->store.dir);
+    }
+    return 0;
+}
+
+/* What is known of each case: wall time, and whether it is done with. */
+static void resume_state(struct session *s)
+{
+    const json_t *walls = json_object_get(s->store.run, "wall_s");
+    for (size_t i = 0; i < s->plan.nr; i++) {
+        const char *id = s->plan.item[i].id;
+        s->used_s[i] = json_number_value(json_object_get(walls, id));
+        s->finished[i] =
+            json_is_true(json_object_get(json_object_get(s->store.run, "finished"), id));
+    }
+}
+
+int session_store(struct session *s, struct err *err)
+{
+    const struct session_request *r = s->request;
+    struct strbuf dir = STRBUF_INIT;
+    int ret = -1;
+
+    scratch_make(s);
+    if (r->mode == JOB_CHECK && !r->out)
+        return session_run_json(s, "running", err);
+    if (r->out)
+        strbuf_addstr(&dir, r->out);
+    else if (s->plan.set.out)
+        strbuf_addstr(&dir, s->plan.set.out);
+    else
+        default_out(s, &dir);
+    if (r->resume && file_is_dir(dir.buf) && (r->out || s->plan.set.out)) {
+        if (store_open(&s->store, dir.buf, true, err) || resume_check(s, err))
+            goto out;
+        resume_state(s);
+    } else if (r->resume && !r->out && !s->plan.set.out) {
+        err_set(err, ERR_CONFIG, "--resume needs --out: the results folder to go on with");
+        goto out;
+    } else if (store_create(&s->store, dir.buf, r->force, err)) {
+        goto out;
+    }
+    ret = session_run_json(s, "running", err) || store_write(&s->store, err) ? -1 : 0;
+out:
+    strbuf_release(&dir);
+    return ret;
+}

@@ -1,0 +1,90 @@
+/*
+ * session.h - one run, seen from the parent: configuration, arms, workers, results.
+ *
+ * Nothing here prints. What a user should hear goes through the events.
+ */
+#ifndef BENCH_CORE_SESSION_H
+#define BENCH_CORE_SESSION_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "arms.h"
+#include "ini.h"
+#include "job.h"
+#include "option.h"
+#include "plan.h"
+#include "store.h"
+
+struct session_events {
+    /* One line for the user; warnings too. */
+    void (*note)(void *ctx, const char *text);
+    /* What is being done: done and all count cases times replicates; eta_s is NAN at first. */
+    void (*progress)(void *ctx, int done, int all, double eta_s, const char *case_id,
+                     const char *phase);
+    void *ctx;
+};
+
+struct session_request {
+    const char *config;                     /* path of the INI file */
+    const struct option_override *override; /* flags that are configuration keys */
+    size_t overrides_nr;
+    const char *const *only;
+    size_t only_nr;
+    const char *const *arms;
+    size_t arms_nr;
+    const char *out; /* NULL: named after config, device and time */
+    bool resume, force;
+    enum job_mode mode;
+    const char *exe; /* this program */
+    int argc;        /* of the command line, for run.json */
+    const char *const *argv;
+    const volatile sig_atomic_t *interrupted; /* counts Ctrl-C */
+    struct session_events events;
+};
+
+struct session {
+    const struct session_request *request;
+    struct ini ini;
+    struct plan plan;
+    struct arm_set arms;
+    struct store store;
+    struct strbuf config_text; /* resolved */
+    char own_library[4096];    /* bench's own kernels; "" when not there */
+    char plan_hash[65];
+    char scratch[256]; /* temporary folder for the oracle's values; "" without */
+    enum sab_device kind;
+    char uuid[64];
+    struct device_info info;
+    double *used_s; /* measuring wall time a case, in the order of plan.item */
+    bool *finished; /* a case */
+    bool stopped;   /* by Ctrl-C */
+};
+
+void session_init(struct session *s);
+void session_release(struct session *s);
+
+/* Reads the configuration and resolves device and arms. Touches no device. */
+int session_open(struct session *s, const struct session_request *request, struct err *err);
+/* Asks a worker what the device is. */
+int session_device(struct session *s, struct err *err);
+/* Makes or reopens the results folder. Without a folder name none is written (mode check). */
+int session_store(struct session *s, struct err *err);
+/* Runs every case of every replicate. A case that fails is a row, not an error. Interrupted:
+ * returns 0 with s->stopped set and the files sealed. */
+int session_run(struct session *s, struct err *err);
+
+/* The exit status of a finished session by DESIGN 5. */
+int session_status(const struct session *s);
+
+/* Parts shared by the files of session. */
+void session_note(const struct session *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int session_job(struct session *s, struct job *job, enum job_mode mode, struct err *err);
+int session_run_json(struct session *s, const char *status, struct err *err);
+/* Rows that say how a case ended for `label` (NULL: for every arm of it). */
+int session_fail_rows(struct session *s, const struct plan_case *item, const char *label,
+                      const char *status, const char *text, struct err *err);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * session_json.c - run.json: what ran, where, and how it stands; and rows of cases that failed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sab_build.h"
+#include "session.h"
+
+static void set_text(json_t *o, const char *key, const char *value)
+{
+    json_t *v = json_string(value ? value : "");
+    json_object_set_new(o, key, v ? v : json_string("(not UTF-8)"));
+}
+
+static void set_real(json_t *o, const char *key, double value)
+{
+    if (isfinite(value))
+        json_object_set_new(o, key, json_real(value));
+    else
+        json_object_del(o, key);
+}
+
+static void set_time(json_t *o, const char *key)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    set_text(o, key, stamp);
+}
+
+static json_t *command_json(const struct session *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->request->argc; i++) {
+        json_t *v = json_string(s->request->argv[i]);
+        json_array_append_new(list, v ? v : json_string("(not UTF-8)"));
+    }
+    return list;
+}
+
+static json_t *host_json(void)
+{
+    struct utsname u;
+    json_t *o = json_object();
+    struct sysinfo si;
+
+    if (!uname(&u)) {
+        set_text(o, "kernel", u.release);
+        set_text(o, "machine", u.machine);
+    }
+    json_object_set_new(o, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    if (!sysinfo(&si))
+        json_object_set_new(o, "memory_bytes",
+                            json_integer((json_int_t)si.totalram * (json_int_t)si.mem_unit));
+    return o;
+}
+
+static json_t *bench_json(void)
+{
+    json_t *o = json_object();
+    set_text(o, "version", SAB_VERSION);
+    set_text(o, "describe", SAB_BUILD_DESCRIBE);
+    set_text(o, "build_type", SAB_BUILD_TYPE);
+    set_text(o, "compiler", "gcc " __VERSION__);
+    set_text(o, "cuda", SAB_BUILD_TOOLKIT);
+    return o;
+}
+
+static json_t *libraries_json(const struct session *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->arms.libraries_nr; i++) {
+        const struct library *lib = s->arms.library[i];
+        json_t *o = json_object();
+        set_text(o, "path", lib->path);
+        set_text(o, "sha256", lib->sha256);
+        set_text(o, "name", lib->table->name);
+        set_text(o, "describe", lib->table->describe);
+        set_text(o, "toolkit", lib->table->toolkit);
+        set_text(o, "targets", lib->table->targets);
+        json_object_set_new(o, "dirty",
+                            json_boolean(strstr(lib->table->describe, "-dirty") != NULL));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *settings_json(const struct session *s)
+{
+    const struct plan_settings *set = &s->plan.set;
+    json_t *o = json_object();
+    json_object_set_new(o, "processes", json_integer(set->processes));
+    json_object_set_new(o, "rounds", json_integer(set->rounds));
+    json_object_set_new(o, "rounds_named", json_boolean(set->rounds_named));
+    json_object_set_new(o, "max_rounds", json_integer(set->max_rounds));
+    set_real(o, "max_time_s", set->max_time_s);
+    set_text(o, "cache", plan_cache_name(set->cache));
+    set_text(o, "pace", plan_pace_name(set->pace));
+    set_text(o, "timer", device_timer_name(s->info.timer));
+    json_object_set_new(o, "duplicate", json_boolean(set->duplicate));
+    json_object_set_new(o, "threads", json_integer(set->threads));
+    set_real(o, "delta", s->store.set.delta);
+    set_real(o, "noise_floor", s->store.set.noise_floor);
+    set_real(o, "gate_slower", set->gate_slower);
+    return o;
+}
+
+/* The fixed part, once. */
+static int run_begin(struct session *s, struct err *err)
+{
+    char id[64], hex[9];
+    json_t *run = json_object();
+
+    if (!run)
+        return err_memory(err);
+    s->store.run = run;
+    json_object_set_new(run, "schema", json_integer(ROWS_SCHEMA));
+    json_object_set_new(run, "protocol", json_integer(ROWS_PROTOCOL));
+    snprintf(hex, sizeof(hex), "%.8s", s->plan_hash);
+    snprintf(id, sizeof(id), "%s-%lx-%d", hex, (unsigned long)time(NULL), (int)getpid());
+    set_text(run, "run_id", id);
+    set_time(run, "started_utc");
+    json_object_set_new(run, "command", command_json(s));
+    set_text(run, "config_name", s->plan.config_name);
+    set_text(run, "config_text", s->config_text.buf);
+    set_text(run, "plan_hash", s->plan_hash);
+    json_object_set_new(run, "seed", json_integer((json_int_t)s->plan.set.seed));
+    json_object_set_new(run, "device", device_info_to_json(&s->info));
+    json_object_set_new(run, "host", host_json());
+    json_object_set_new(run, "bench", bench_json());
+    json_object_set_new(run, "libraries", libraries_json(s));
+    json_object_set_new(run, "settings", settings_json(s));
+    return 0;
+}
+
+static void state_json(struct session *s)
+{
+    json_t *walls = json_object(), *finished = json_object();
+    for (size_t i = 0; i < s->plan.nr; i++) {
+        set_real(walls, s->plan.item[i].id, s->used_s[i]);
+        json_object_set_new(finished, s->plan.item[i].id, json_boolean(s->finished[i]));
+    }
+    json_object_set_new(s->store.run, "wall_s", walls);
+    json_object_set_new(s->store.run, "finished", finished);
+}
+
+int session_run_json(struct session *s, const char *status, struct err *err)
+{
+    if (!s->store.run && run_begin(s, err))
+        return -1;
+    set_text(s->store.run, "status", status);
+    set_time(s->store.run, "ended_utc");
+    state_json(s);
+    return 0;
+}
+
+/* ---- rows of failed cases ---- */
+
+static int fail_row(struct session *s, const struct plan_case *item, const struct arm_entry *e,
+                    const char *status, const char *text, struct err *err)
+{
+    const struct sab_kernel *k = arm_entry_kernel(e, &s->plan, item);
+    const char *run_id = json_string_value(json_object_get(s->store.run, "run_id"));
+    char buf[128];
+
+    for (size_t i = 0; i < s->store.cases.nr; i++)
+        if (!strcmp(s->store.cases.row[i].case_id, item->id) &&
+            !strcmp(s->store.cases.row[i].arm, e->label))
+            return store_status(&s->store, item->id, e->label, status, text, err);
+    if (!s->store.cases.axes.nr && arms_axis_names(&s->plan, &s->store.cases.axes, err))
+        return -1;
+    struct case_row *row = case_table_add(&s->store.cases, err);
+    if (!row)
+        return -1;
+    row->schema = ROWS_SCHEMA;
+    if (row_set(&row->run_id, run_id, err) || row_set(&row->plan_hash, s->plan_hash, err) ||
+        row_set(&row->case_id, item->id, err) || row_set(&row->sweep, item->sweep, err) ||
+        row_set(&row->operator, item->c.op->name, err) ||
+        row_setf(&row->kernel, err, "%s/%s", k ? k->op : "?", k ? k->name : "?") ||
+        row_set(&row->arm, e->label, err) ||
+        row_set(&row->role,
+                e->duplicate                                    ? "duplicate"
+                : e->baseline                                   ? "baseline"
+                : s->plan.arm[e->plan_arm].role == ROLE_CONTEXT ? "context"
+                                                                : "candidate",
+                err) ||
+        row_set(&row->device, s->info.name, err) || row_set(&row->status, status, err) ||
+        row_set(&row->status_text, text, err) || row_set(&row->problem, "same", err) ||
+        row_set(&row->library, e->origin, err) ||
+        row_set(&row->library_sha256, e->lib->sha256, err))
+        return -1;
+    for (size_t a = 0; a < item->c.op->axes_nr; a++)
+        for (size_t i = 0; i < s->store.cases.axes.nr; i++)
+            if (!strcmp(s->store.cases.axes.items[i], item->c.op->axes[a].name) &&
+                row_set(&row->axis[i], op_case_text(&item->c, a, buf, sizeof(buf)), err))
+                return -1;
+    return 0;
+}
+
+int session_fail_rows(struct session *s, const struct plan_case *item, const char *label,
+                      const char *status, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < s->arms.nr; i++) {
+        const struct arm_entry *e = &s->arms.item[i];
+        if (!plan_arm_serves(&s->plan.arm[e->plan_arm], item) || (label && strcmp(label, e->label)))
+            continue;
+        if (fail_row(s, item, e, status, text, err))
+            return -1;
+    }
+    return 0;
+}

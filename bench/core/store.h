@@ -1,0 +1,67 @@
+/*
+ * store.h - a results folder: the journal, what is derived from it, and going on after a cut.
+ *
+ * samples.csv is appended and fsynced once a case and replicate. Then cases.csv is replaced whole;
+ * its `processes` column says how many replicates of a case are sealed. Samples of a replicate that
+ * cases.csv does not count were cut off in between: a resume drops them and runs that replicate
+ * again.
+ */
+#ifndef BENCH_CORE_STORE_H
+#define BENCH_CORE_STORE_H
+
+#include <stdbool.h>
+
+#include "err.h"
+#include "json.h"
+#include "rows.h"
+#include "summary.h"
+
+struct store {
+    char *dir;
+    struct case_table cases;
+    struct sample_table samples;
+    struct summary_settings set;
+    struct summary_run summary;
+    json_t *run; /* run.json, kept up to date by its owner */
+    bool open;
+};
+
+void store_init(struct store *s);
+void store_release(struct store *s);
+
+/* Makes the folder (parents too). One that exists and is not empty is ERR_ENVIRONMENT unless
+ * `force`, which removes the files of an earlier run (and nothing else) first. */
+int store_create(struct store *s, const char *dir, bool force, struct err *err);
+/* Reads a folder back. With `resume`, drops what is not sealed. ERR_CONFIG where it is no results
+ * folder. */
+int store_open(struct store *s, const char *dir, bool resume, struct err *err);
+
+/* Seals one case of one replicate: journal first, then the derived files. `rows` and `samples` are
+ * the worker's CSV text. */
+int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
+/* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
+ */
+int store_rows(struct store *s, const char *rows, struct err *err);
+/* Sets the status of one arm's row of a case, making the row from `like` (any row of that case)
+ * where it is missing. */
+int store_status(struct store *s, const char *case_id, const char *arm, const char *status,
+                 const char *text, struct err *err);
+/* Replicates sealed of a case: the smallest over its arms that were timed; 0 for none. */
+int store_sealed(const struct store *s, const char *case_id);
+/* Whether anything is known of a case (even that it is to be skipped). */
+bool store_knows(const struct store *s, const char *case_id);
+
+/* Remembers (in run.json) that a case ran out of max_time or max_rounds: reason `budget`. */
+int store_budget(struct store *s, const char *case_id, struct err *err);
+int store_budget_reasons(struct store *s, const char *case_id, struct err *err);
+/* Remembers that Ctrl-C cut a replicate short: a resume runs it again. */
+void store_partial(struct store *s, const char *case_id, int process);
+/* The replicate of a case that was cut short, or -1. */
+int store_partial_process(const struct store *s, const char *case_id);
+
+/* Puts the summary into run.json. */
+void store_summary_json(struct store *s);
+/* Rewrites cases.csv, run.json and report.md from what is in memory. */
+int store_write(struct store *s, struct err *err);
+
+#endif

@@ -1,0 +1,341 @@
+/*
+ * summary.c - one case: times, paired estimates, verdicts.
+ */
+#include "summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats_order.h"
+#include "stats_paired.h"
+#include "stats_quantile.h"
+#include "stats_verdict.h"
+#include "summary_internal.h"
+
+int case_samples_init(struct case_samples *cs, const struct case_table *cases,
+                      const struct sample_table *samples, const char *case_id, struct err *err)
+{
+    memset(cs, 0, sizeof(*cs));
+    cs->cases = cases;
+    cs->sample = malloc((samples->nr + 1) * sizeof(*cs->sample));
+    if (!cs->sample)
+        return err_memory(err);
+    for (size_t i = 0; i < samples->nr; i++)
+        if (!strcmp(samples->row[i].case_id, case_id))
+            cs->sample[cs->nr++] = &samples->row[i];
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *s = cs->sample[i];
+        size_t a = 0;
+        while (a < cs->arms_nr && strcmp(cs->arm[a], s->arm))
+            a++;
+        if (a == cs->arms_nr && a < CASE_SAMPLES_MAX_ARMS)
+            cs->arm[cs->arms_nr++] = s->arm;
+        if (s->process >= cs->processes)
+            cs->processes = s->process + 1;
+    }
+    cs->per_super = order_super_round(cs->arms_nr);
+    return 0;
+}
+
+void case_samples_release(struct case_samples *cs)
+{
+    free(cs->sample);
+    memset(cs, 0, sizeof(*cs));
+}
+
+static bool same_round(const struct sample_row *a, const struct sample_row *b)
+{
+    return a->process == b->process && a->round == b->round && a->attempt == b->attempt;
+}
+
+size_t case_samples_pair(const struct case_samples *cs, int64_t process, const char *base,
+                         const char *arm, bool cycles, struct paired_round *out)
+{
+    size_t nr = 0;
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *b = cs->sample[i];
+        if (b->process != process || b->drop_reason || strcmp(b->arm, base))
+            continue;
+        /* Rounds are stored together: the partner is within one round's length. */
+        size_t lo = i > cs->arms_nr ? i - cs->arms_nr : 0;
+        for (size_t k = lo; k < cs->nr && k <= i + cs->arms_nr; k++) {
+            const struct sample_row *a = cs->sample[k];
+            if (a->drop_reason || !same_round(a, b) || strcmp(a->arm, arm))
+                continue;
+            double fb = cycles ? b->run_mhz : 1, fa = cycles ? a->run_mhz : 1;
+            if (!(fb > 0) || !(fa > 0))
+                continue;
+            out[nr++] =
+                (struct paired_round){(size_t)b->super_round, b->span_ns * fb, a->span_ns * fa};
+        }
+    }
+    return nr;
+}
+
+void paired_processes_release(struct paired_processes *pp)
+{
+    for (size_t i = 0; i < pp->nr; i++)
+        free((double *)pp->item[i].d);
+    free(pp->item);
+    memset(pp, 0, sizeof(*pp));
+}
+
+int paired_processes_init(struct paired_processes *pp, const struct case_samples *cs,
+                          const char *base, const char *arm, bool cycles, struct err *err)
+{
+    struct paired_round *rounds = malloc((cs->nr + 1) * sizeof(*rounds));
+    int ret = -1;
+
+    memset(pp, 0, sizeof(*pp));
+    pp->item = calloc((size_t)cs->processes + 1, sizeof(*pp->item));
+    if (!rounds || !pp->item) {
+        err_memory(err);
+        goto out;
+    }
+    for (int64_t p = 0; p < cs->processes; p++) {
+        size_t nr = case_samples_pair(cs, p, base, arm, cycles, rounds), nr_d = 0;
+        double *d = malloc((nr + 1) * sizeof(*d));
+        if (!d) {
+            err_memory(err);
+            goto out;
+        }
+        pp->item[pp->nr] = (struct verdict_process){d, 0, 0};
+        pp->nr++;
+        if (paired_means(rounds, nr, cs->per_super, d, &nr_d, err))
+            goto out;
+        pp->item[pp->nr - 1].nr = nr_d;
+        pp->item[pp->nr - 1].rounds = nr_d * cs->per_super;
+    }
+    ret = 0;
+out:
+    free(rounds);
+    if (ret)
+        paired_processes_release(pp);
+    return ret;
+}
+
+/* ---- times of one arm ---- */
+
+/* Fills values with one quantity of the arm's kept samples; returns their number. */
+static size_t gather(const struct case_samples *cs, const char *arm, size_t offset, double *values)
+{
+    size_t nr = 0;
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *s = cs->sample[i];
+        if (s->drop_reason || strcmp(s->arm, arm))
+            continue;
+        double v = *(const double *)((const char *)s + offset);
+        if (isfinite(v))
+            values[nr++] = v;
+    }
+    return nr;
+}
+
+#define GATHER_MEDIAN(cs, arm, field, values)                                                      \
+    median_of(values, gather(cs, arm, offsetof(struct sample_row, field), values))
+
+static double median_of(double *values, size_t nr)
+{
+    return nr ? stats_median(values, nr) : NAN;
+}
+
+static void count_rounds(const struct case_samples *cs, struct case_row *row)
+{
+    bool seen[1024] = {false};
+    row->rounds = row->rounds_dropped = row->processes = row->samples = 0;
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *s = cs->sample[i];
+        if (strcmp(s->arm, row->arm))
+            continue;
+        row->samples++;
+        if (s->drop_reason)
+            row->rounds_dropped++;
+        else
+            row->rounds++;
+        if (s->process >= 0 && s->process < 1024 && !seen[s->process]) {
+            seen[s->process] = true;
+            row->processes++;
+        }
+    }
+}
+
+static int activities_of(const struct case_samples *cs, struct case_row *row, struct err *err)
+{
+    const struct sample_row *first = NULL;
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *s = cs->sample[i];
+        if (strcmp(s->arm, row->arm))
+            continue;
+        if (!first)
+            first = s;
+        else if (s->activities != first->activities || strcmp(s->activity_set, first->activity_set))
+            return row_add_reason(row, "activity_change", err);
+    }
+    if (first)
+        row->activities = first->activities;
+    return 0;
+}
+
+static int times_of(const struct case_samples *cs, struct case_row *row, struct err *err)
+{
+    double *values = malloc((cs->nr + 1) * sizeof(*values));
+    struct stats_summary sum;
+
+    if (!values)
+        return err_memory(err);
+    size_t nr = gather(cs, row->arm, offsetof(struct sample_row, span_ns), values);
+    stats_summarise(values, nr, row->tick_ns, &sum);
+    row->span_min_ns = sum.min;
+    row->span_p10_ns = sum.p10;
+    row->span_median_ns = sum.median;
+    row->span_p90_ns = sum.p90;
+    row->busy_median_ns = GATHER_MEDIAN(cs, row->arm, busy_ns, values);
+    row->enqueue_ns = GATHER_MEDIAN(cs, row->arm, enqueue_ns, values);
+    row->run_mhz = GATHER_MEDIAN(cs, row->arm, run_mhz, values);
+    row->tflops = row->flops / row->span_median_ns * 1e-3;
+    row->gbps = row->bytes / row->span_median_ns;
+    free(values);
+    count_rounds(cs, row);
+    return activities_of(cs, row, err);
+}
+
+/* ---- one arm against the baseline ---- */
+
+static double pct(double log_value)
+{
+    return 100 * expm1(log_value);
+}
+
+static int fill_verdict(struct case_row *row, const struct verdict_result *v,
+                        const struct summary_settings *set, struct err *err)
+{
+    row->ratio = exp(v->theta);
+    row->ratio_lo = exp(v->lo);
+    row->ratio_hi = exp(v->hi);
+    row->ci_level = v->ci_kind == CI_NONE ? NAN : v->ci_level;
+    row->p = v->p;
+    row->mde_pct = isfinite(v->mde) ? pct(v->mde) : NAN;
+    row->delta_pct = pct(v->delta);
+    row->floor_pct = 100 * set->noise_floor;
+    row->rounds_to_settle = -1;
+    if (row_set(&row->ci_kind, ci_kind_name(v->ci_kind), err) ||
+        row_set(&row->verdict, verdict_name(v->verdict), err))
+        return -1;
+    if (v->verdict == VERDICT_UNSURE) {
+        if (v->settle_rounds)
+            row->rounds_to_settle = (int64_t)v->settle_rounds;
+        if (v->on_delta && row_add_reason(row, "on_delta", err))
+            return -1;
+        if (v->settle_processes)
+            row->rounds_to_settle =
+                (int64_t)(v->settle_processes *
+                          (v->rounds / (v->nr_processes ? v->nr_processes : 1)));
+    }
+    if (v->few && row_add_reason(row, "few", err))
+        return -1;
+    if (v->few_processes && v->nr_processes > 1 && row_add_reason(row, "few_processes", err))
+        return -1;
+    return v->autocorr ? row_add_reason(row, "autocorr", err) : 0;
+}
+
+static int compare_arm(const struct case_samples *cs, struct case_row *row,
+                       const struct case_row *base, const struct summary_settings *set,
+                       struct err *err)
+{
+    struct paired_processes pp = {0}, cycles = {0};
+    struct verdict_result v, vc;
+    double floor = fmax(set->noise_floor, set->delta);
+    int ret = -1;
+
+    row->ratio_of_medians = row->span_median_ns / base->span_median_ns;
+    double delta = verdict_delta(row->tick_ns, base->span_median_ns, floor);
+    if (paired_processes_init(&pp, cs, base->arm, row->arm, false, err) ||
+        verdict_compare(pp.item, pp.nr, delta, &v, err) || fill_verdict(row, &v, set, err))
+        goto out;
+    if (set->gate_slower >= 0 &&
+        verdict_gate_p(pp.item, pp.nr, set->gate_slower, delta, &row->p_gate, err))
+        goto out;
+    if (paired_processes_init(&cycles, cs, base->arm, row->arm, true, err))
+        goto out;
+    bool have_cycles = cycles.nr && verdict_compare(cycles.item, cycles.nr, delta, &vc, err) == 0 &&
+                       isfinite(vc.theta);
+    row->ratio_cycles = have_cycles ? exp(vc.theta) : NAN;
+    if (diagnose_arm(cs, row, base, &pp, &v, have_cycles ? &vc : NULL, err))
+        goto out;
+    ret = 0;
+out:
+    paired_processes_release(&pp);
+    paired_processes_release(&cycles);
+    return ret;
+}
+
+static void clear_derived(struct case_row *row)
+{
+    row->ratio = row->ratio_lo = row->ratio_hi = row->ci_level = row->ratio_of_medians = NAN;
+    row->ratio_cycles = row->p = row->q_bh = row->p_gate = row->mde_pct = row->delta_pct = NAN;
+    row->floor_pct = row->slot_pct = row->carry_pct = row->drift_pct = row->rho1 = NAN;
+    row->rounds_to_settle = -1;
+    row_set(&row->verdict, NULL, NULL);
+    row_set(&row->ci_kind, NULL, NULL);
+    row_set(&row->reasons, NULL, NULL);
+}
+
+static int row_reasons(struct case_row *row, struct err *err)
+{
+    if (row->hazards && row_add_reason(row, "unsafe", err))
+        return -1;
+    if (row->check_before && !strcmp(row->check_before, "sampled") &&
+        row_add_reason(row, "sampled_check", err))
+        return -1;
+    if (row->rounds_dropped > 0 && row_add_reason(row, "dropped", err))
+        return -1;
+    return 0;
+}
+
+bool row_is_ok(const struct case_row *row)
+{
+    return row->status && !strcmp(row->status, "ok");
+}
+
+int summary_case(struct case_table *cases, const struct sample_table *samples, const char *case_id,
+                 const struct summary_settings *set, struct err *err)
+{
+    struct case_samples cs;
+    struct case_row *base = NULL;
+    int ret = -1;
+
+    if (case_samples_init(&cs, cases, samples, case_id, err))
+        return -1;
+    for (size_t i = 0; i < cases->nr; i++) {
+        struct case_row *row = &cases->row[i];
+        if (strcmp(row->case_id, case_id))
+            continue;
+        clear_derived(row);
+        if (times_of(&cs, row, err) || row_reasons(row, err))
+            goto out;
+        if (!strcmp(row->role, "baseline") && row_is_ok(row) && row->rounds > 0)
+            base = row;
+    }
+    for (size_t i = 0; i < cases->nr; i++) {
+        struct case_row *row = &cases->row[i];
+        if (strcmp(row->case_id, case_id) || row == base || !row_is_ok(row) || row->rounds <= 0)
+            continue;
+        if (!base) {
+            if (row_add_reason(row, "no_baseline", err))
+                goto out;
+            continue;
+        }
+        if (compare_arm(&cs, row, base, set, err))
+            goto out;
+        if (!strcmp(row->problem, "across")) {
+            /* Other work: a ratio, no verdict. */
+            if (row_set(&row->verdict, NULL, err) || row_add_reason(row, "across", err))
+                goto out;
+        }
+    }
+    ret = 0;
+out:
+    case_samples_release(&cs);
+    return ret;
+}

@@ -1,0 +1,72 @@
+/*
+ * work.h - one problem in a worker: its tensors on the device, and what judges them.
+ *
+ * Arms that run the same case share one work: the same buffers, the same bytes. Every tensor lies
+ * between two guard zones.
+ */
+#ifndef BENCH_CORE_WORK_H
+#define BENCH_CORE_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "err.h"
+#include "library.h"
+#include "opmodel.h"
+
+#define WORK_GUARD_BYTES 4096
+#define WORK_GUARD_BYTE  0x5c
+
+/* Reference values for one set of kernel attributes. */
+struct work_oracle {
+    char *signature; /* "fold=last_to_first;p_scale=256"; "" for a kernel that declares none */
+    struct op_slices slices;
+};
+
+struct work {
+    struct device *dev;
+    struct op_case c;
+    struct op_problem p;
+    struct sab_tensor tensor[SAB_MAX_TENSORS];
+    void *base[SAB_MAX_TENSORS];      /* allocations; tensor data begins WORK_GUARD_BYTES behind */
+    void *reference[SAB_MAX_TENSORS]; /* outputs of the reference kernel, or NULL */
+    void *baseline[SAB_MAX_TENSORS];  /* outputs of the baseline arm's gate run, or NULL */
+    bool reference_ready, baseline_ready;
+    struct work_oracle *oracle;
+    size_t oracles_nr;
+    double oracle_s; /* wall time spent on it */
+};
+
+/* Bytes of all tensors with their guards. */
+uint64_t work_bytes(const struct op_problem *p);
+
+/* Describes the case and allocates; inputs hold 0xA5 until work_generate(). ERR_MEMORY when the
+ * device has no room. */
+int work_open(struct work *w, struct device *dev, const struct op_case *c, struct err *err);
+void work_close(struct work *w);
+int work_generate(struct work *w, struct err *err);
+int work_guards_write(struct work *w, struct err *err);
+/* Names the first broken guard in `text` (size bytes), "" when all are whole. */
+int work_guards_check(struct work *w, char *text, size_t size, struct err *err);
+/* Fills every output with the byte, and restores what is inout. */
+int work_poison(struct work *w, int byte, struct err *err);
+/* A byte that is no legal answer of this dtype: NaN where there is one. */
+int work_poison_byte(int32_t dtype);
+
+/* A problem over the work's tensors. `with_data` false: metadata only, all pointers NULL. `tensors`
+ * has room for SAB_MAX_TENSORS and must outlive `out`. */
+void work_problem(const struct work *w, const struct device_info *info, const uint32_t *choices,
+                  uint32_t choices_nr, struct sab_tensor *tensors, struct sab_problem *out);
+/* The same from a described case alone, for support queries without a device. */
+void work_metadata(const struct op_problem *p, const struct device_info *info,
+                   const uint32_t *choices, uint32_t choices_nr, struct sab_tensor *tensors,
+                   struct sab_problem *out);
+
+/* The oracle's values for a kernel's attributes, computed on first use within `budget_s` of host
+ * work and kept in `scratch` ("" for nowhere) for later workers. */
+int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char *scratch,
+                    double budget_s, const struct op_slices **out, struct err *err);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * The oracle's values of a work: chosen, computed once, kept for later workers of the run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "rng.h"
+#include "strbuf.h"
+#include "work.h"
+
+/* Oracle work that one host thread does in a second, in the model's FLOPs: double precision, with
+ * inputs decoded element by element. Conservative: the budget is a promise. */
+#define ORACLE_FLOPS_PER_THREAD_S 2.5e8
+
+static char *signature_of(const struct sab_kernel *kernel)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (uint32_t i = 0; i < kernel->attributes_nr; i++)
+        strbuf_addf(&sb, "%s%s=%s", i ? ";" : "", kernel->attributes[i].name,
+                    kernel->attributes[i].value);
+    return strbuf_detach(&sb);
+}
+
+/* What the values depend on: operator, axes, seed, slices, attributes. */
+static uint64_t key_of(const struct work *w, const char *signature, const struct op_slices *s)
+{
+    uint64_t h = rng_seed_of(w->c.seed, w->c.op->name);
+    char buf[64];
+    for (size_t i = 0; i < w->c.op->axes_nr; i++)
+        h = rng_seed_of(h, op_case_text(&w->c, i, buf, sizeof(buf)));
+    h = rng_seed_of(h, signature);
+    for (size_t i = 0; i < s->nr; i++)
+        h = rng_hash(h, (uint64_t)s->item[i].at, (uint64_t)s->item[i].n);
+    return h;
+}
+
+static size_t values_nr(const struct op_slices *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->nr; i++)
+        n += (size_t)s->item[i].n;
+    return n;
+}
+
+/* The file is: key, flag for emulated values, then per slice ref and (if flagged) emulated. */
+static int cache_read(const char *path, uint64_t key, struct op_slices *s)
+{
+    struct strbuf sb = STRBUF_INIT;
+    uint64_t head[2];
+    int ret = -1;
+
+    if (!file_exists(path) || file_read(path, &sb, SIZE_MAX / 2, NULL))
+        goto out;
+    if (sb.len < sizeof(head))
+        goto out;
+    memcpy(head, sb.buf, sizeof(head));
+    size_t want = values_nr(s) * sizeof(double) * (head[1] ? 2 : 1) + sizeof(head);
+    if (head[0] != key || sb.len != want)
+        goto out;
+    const char *p = sb.buf + sizeof(head);
+    for (size_t i = 0; i < s->nr; i++) {
+        size_t bytes = (size_t)s->item[i].n * sizeof(double);
+        s->item[i].ref = malloc(bytes + 1);
+        s->item[i].emulated = head[1] ? malloc(bytes + 1) : NULL;
+        if (!s->item[i].ref || (head[1] && !s->item[i].emulated))
+            goto out;
+        memcpy(s->item[i].ref, p, bytes);
+        p += bytes;
+        if (head[1]) {
+            memcpy(s->item[i].emulated, p, bytes);
+            p += bytes;
+        }
+    }
+    ret = 0;
+out:
+    strbuf_release(&sb);
+    return ret;
+}
+
+static void cache_write(const char *path, uint64_t key, const struct op_slices *s)
+{
+    struct strbuf sb = STRBUF_INIT;
+    uint64_t head[2] = {key, s->nr && s->item[0].emulated};
+
+    strbuf_add(&sb, head, sizeof(head));
+    for (size_t i = 0; i < s->nr; i++) {
+        size_t bytes = (size_t)s->item[i].n * sizeof(double);
+        strbuf_add(&sb, s->item[i].ref, bytes);
+        if (head[1])
+            strbuf_add(&sb, s->item[i].emulated, bytes);
+    }
+    /* A full disk only costs the next worker its time. */
+    if (!sb.oom)
+        file_write(path, sb.buf, sb.len, NULL);
+    strbuf_release(&sb);
+}
+
+static double now_s(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const char *signature,
+                       const char *scratch, int threads, struct op_slices *s, struct err *err)
+{
+    struct op_source src;
+    char path[4096];
+    uint64_t key = key_of(w, signature, s);
+
+    snprintf(path, sizeof(path), "%s/oracle-%016llx", scratch, (unsigned long long)key);
+    if (*scratch && !cache_read(path, key, s))
+        return 0;
+    for (size_t i = 0; i < s->nr; i++) {
+        free(s->item[i].ref);
+        free(s->item[i].emulated);
+        s->item[i].ref = s->item[i].emulated = NULL;
+    }
+    op_source_recipes(&src, &w->p);
+    if (w->c.op->oracle(&w->p, &src, kernel->attributes, kernel->attributes_nr, threads, s, err))
+        return -1;
+    if (*scratch)
+        cache_write(path, key, s);
+    return 0;
+}
+
+int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char *scratch,
+                    double budget_s, const struct op_slices **out, struct err *err)
+{
+    char *signature = signature_of(kernel);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    double begin = now_s();
+
+    if (!signature)
+        return err_memory(err);
+    for (size_t i = 0; i < w->oracles_nr; i++) {
+        /* A kernel without attributes is held against the exact values alone: any set has them. */
+        if (!*signature || !strcmp(w->oracle[i].signature, signature)) {
+            *out = &w->oracle[i].slices;
+            free(signature);
+            return 0;
+        }
+    }
+    struct work_oracle *grown = realloc(w->oracle, (w->oracles_nr + 1) * sizeof(*grown));
+    if (!grown) {
+        free(signature);
+        return err_memory(err);
+    }
+    w->oracle = grown;
+    struct work_oracle *o = &w->oracle[w->oracles_nr++];
+    o->signature = signature;
+    op_slices_init(&o->slices);
+    double flops = budget_s * (double)cores * ORACLE_FLOPS_PER_THREAD_S;
+    if (w->c.op->slices(&w->c, flops, &o->slices, err) ||
+        oracle_fill(w, kernel, signature, scratch, (int)cores, &o->slices, err))
+        return -1;
+    w->oracle_s += now_s() - begin;
+    *out = &o->slices;
+    return 0;
+}

@@ -1,0 +1,26 @@
+/*
+ * op_models.c - the operators that bench can judge, in the order of its listings.
+ */
+#include <string.h>
+
+#include "op_models.h"
+#include "opmodel.h"
+
+static const struct op_model *const models[] = {
+    &op_model_sage_fwd,
+    &op_model_copy,
+    &op_model_null,
+};
+
+const struct op_model *op_model_at(size_t i)
+{
+    return i < sizeof(models) / sizeof(models[0]) ? models[i] : NULL;
+}
+
+const struct op_model *op_model_find(const char *name)
+{
+    for (size_t i = 0; op_model_at(i); i++)
+        if (!strcmp(models[i]->name, name))
+            return models[i];
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/*
+ * op_models.h - one declaration for each file in ops/; op_models.c lists them.
+ */
+#ifndef BENCH_MODEL_OP_MODELS_H
+#define BENCH_MODEL_OP_MODELS_H
+
+#include "opmodel.h"
+
+extern const struct op_model op_model_sage_fwd;
+extern const struct op_model op_model_copy;
+extern const struct op_model op_model_null;
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * stage.cuh - the traffic of a shared-memory stage: TMA fills it, warps read it, warps release it.
+ *
+ * A stage has a `full` barrier (one arrival, by the thread that asks for the load, plus the bytes)
+ * and an `empty` barrier (one arrival per reading warp). The k-th use of a barrier, from 0, is
+ * awaited with parity k % 2.
+ */
+#ifndef SAB_STAGE_CUH
+#define SAB_STAGE_CUH
+
+#include <cuda/ptx>
+#include <stdint.h>
+
+namespace sab
+{
+
+__device__ __forceinline__ uint32_t shared_address(const void *pointer)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t arrivals)
+{
+    cuda::ptx::mbarrier_init(barrier, arrivals);
+}
+
+/* True in one lane of a converged warp; unlike a test of the thread number, the assembler knows
+ * that it is one. */
+__device__ __forceinline__ bool elect_one()
+{
+    uint32_t elected;
+
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "elect.sync _|p, 0xffffffff;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t"
+                 "}"
+                 : "=r"(elected)
+                 :
+                 : "memory");
+    return elected != 0;
+}
+
+/* Makes initialised barriers visible to the async proxy; a __syncthreads() must follow. */
+__device__ __forceinline__ void barriers_publish()
+{
+    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+    cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+}
+
+__device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity)
+{
+    while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {
+    }
+}
+
+/* One thread: fills a stage with a box of a rank 4 tensor. `bytes` is the whole box: elements out
+ * of range arrive as zeros and count. */
+__device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_t bytes,
+                                         const void *map, int x0, int x1, int x2, int x3)
+{
+    const int32_t at[4] = {x0, x1, x2, x3};
+
+    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                         cuda::ptx::space_shared, full, bytes);
+#if __CUDA_ARCH__ >= 1000
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_shared, cuda::ptx::space_global, stage, map,
+                                    at, full);
+#else /* sm_90 knows the cluster form only; without a cluster it means this block */
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, stage, map,
+                                    at, full);
+#endif
+}
+
+/*
+ * A warp has read a stage. The fence stands before the arrival: the barrier alone does not order
+ * these generic-proxy reads before the next TMA write, which goes through the async proxy, and
+ * without it a stage can be overwritten under a slow reader when the memory system is busy.
+ */
+__device__ __forceinline__ void stage_release(uint64_t *empty, uint32_t lane)
+{
+    cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+    __syncwarp();
+    if (lane == 0)
+        (void)cuda::ptx::mbarrier_arrive(empty);
+}
+
+__device__ __forceinline__ void map_prefetch(const void *map)
+{
+    asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
+}
+
+} // namespace sab
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * library.c - the table of this library: one row a kernel. To add a kernel: its row here, its file
+ * beside the operator's others.
+ */
+#include "absent.h"
+#include "row.h"
+#include "sab.h"
+#include "sab_build.h"
+
+extern const struct sab_kernel sage_fwd_cpu_row;
+#ifdef SAB_HAVE_CUDA
+extern const struct sab_kernel sage_fwd_reference_row;
+extern const struct sab_kernel sage_fwd_mma_row;
+#else
+/* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
+static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
+static const struct sab_kernel sage_fwd_mma_row = SAB_ABSENT_ROW(sage_fwd, "mma");
+#endif
+
+static const struct sab_kernel *const kernels[] = {
+    &sage_fwd_cpu_row,
+    &sage_fwd_reference_row,
+    &sage_fwd_mma_row,
+};
+
+static const struct sab_library library = {
+    SAB_LIBRARY_SIZES,
+    .kernels_nr = sizeof(kernels) / sizeof(kernels[0]),
+    .name = "sab_kernels",
+    .describe = SAB_BUILD_DESCRIBE,
+    .toolkit = SAB_BUILD_TOOLKIT,
+    .targets = SAB_BUILD_TARGETS,
+    .kernels = kernels,
+};
+
+/* The version asked for does not matter: the caller compares and names both. */
+const struct sab_library *sab_library(uint32_t abi_version)
+{
+    (void)abi_version;
+    return &library;
+}

@@ -1,0 +1,109 @@
+# bars.gp - arms by case. Above: throughput (or time), whiskers from the 10th to the 90th percentile
+# of the samples. Below, where arms were compared: change of time against the baseline with its 95 %
+# interval. A', the duplicate of the baseline, is hollow. See style.gp for how to call it.
+# metric  rate, time                            (default: rate where FLOPs are known)
+# most    cases drawn                           (default 40)
+
+chart = "bars"
+if (!exists("most")) most = 40
+if (!exists("high")) high = 720
+folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("bars.gp")] : ""
+load folder . "style.gp"
+
+c_flops = place("flops")
+cases = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
+lowest = 0; highest = 0
+see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
+    cases = add(cases, strcol(c_case)), \
+    all_rates = (real_of(c_flops) > 0) ? all_rates : 0, \
+    least = (real_of(c_time) >= least) ? least : real_of(c_time), \
+    greatest = (real_of(c_time) <= greatest) ? greatest : real_of(c_time), \
+    compared = (real_of(c_lo) > 0) ? compared + 1 : compared, \
+    delta = (real_of(c_delta) <= delta) ? delta : real_of(c_delta), \
+    lowest = (same_problem(0) && real_of(c_lo) < lowest + 1) ? real_of(c_lo) - 1 : lowest, \
+    highest = (same_problem(0) && real_of(c_hi) > highest + 1) ? real_of(c_hi) - 1 : highest, 0) : 0
+same_problem(unused) = (c_problem == 0 || strcol(c_problem) ne "across")
+stats cases_csv using (see(0)) nooutput
+
+if (!exists("metric")) metric = all_rates ? "rate" : "time"
+cases_nr = words(cases) < most ? words(cases) : most
+arms_nr = words(arms)
+unit = least >= 1e6 ? 1e6 : 1e3
+unit_name = unit == 1e6 ? "ms" : "µs"
+
+# ---- a bar's place and height ----
+step = 0.8 / arms_nr
+at(arm) = index_of(cases, strcol(c_case)) - 0.4 + step * (arm - 0.5)
+drawn(arm) = usable(0) && strcol(c_arm) eq word(arms, arm) && index_of(cases, strcol(c_case)) <= most
+value_of(ns) = metric eq "rate" ? real_of(c_flops) / ns / 1e3 : ns / unit
+change_of(c) = same_problem(0) ? 100 * (real_of(c) - 1) : NaN
+
+set boxwidth step * 0.92 absolute
+set style fill solid 0.85 border -1
+set xrange [0.4:cases_nr + 0.6]
+set offsets 0, 0, 0, 0
+shorten(s) = strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s
+one_sweep = 1
+do for [i = 1:cases_nr] {
+    if (word(cases, i)[1:strstrt(word(cases, i), ".")] ne word(cases, 1)[1:strstrt(word(cases, 1), ".")]) { one_sweep = 0 }
+}
+turn = cases_nr > 6
+left_out = words(cases) > most ? sprintf(" (first %d of %d cases)", most, words(cases)) : ""
+head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
+head_2 = regime . "; upper whiskers: 10th to 90th percentile of the samples"
+
+set multiplot
+two = compared > 0
+split = two ? 0.53 : 0.22
+set lmargin at screen 0.085
+set rmargin at screen 0.985
+set tmargin at screen 0.86
+set bmargin at screen split
+@place_head
+set ylabel metric eq "rate" ? "TFLOP/s" : "median time (" . unit_name . ")"
+if (metric eq "time" && greatest > 20 * least) {
+    set logscale y
+    set ylabel "median time (" . unit_name . ", log scale)"
+    set yrange [least / unit / 2:greatest / unit * 2]
+    floor_y = least / unit / 2
+} else {
+    set yrange [0:*]
+    floor_y = 0
+}
+set xtics () 
+if (two) {
+    set format x ""
+    do for [i = 1:cases_nr] { set xtics add ("" i) }
+} else {
+    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    if (turn) { set xtics rotate by 32 right }
+}
+set xtics noenhanced scale 0
+set key noenhanced horizontal at screen 0.985, screen 0.868 right bottom samplen 1.5 maxcols 6
+plot for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_time))) \
+        with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) title arm_title(word(arms, a)), \
+    for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_p90))):(0):(value_of(real_of(c_p10)) - value_of(real_of(c_p90))) \
+        with vectors arrowstyle 1 notitle
+
+if (two) {
+    unset logscale y
+    unset label 101; unset label 102
+    set tmargin at screen 0.48
+    set bmargin at screen turn ? 0.17 : 0.08
+    set ylabel "change of time (%)\nfaster below 0"
+    set yrange [100 * lowest - 0.5 : 100 * highest + 0.5]
+    set format x
+    set xtics ()
+    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    if (turn) { set xtics rotate by 32 right }
+    set xtics noenhanced scale 0
+    set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder
+    set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front
+    unset key
+    plot 0 linecolor rgb "#444444" notitle, \
+        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_ratio)) \
+        with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) notitle, \
+        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_lo)):(0):(change_of(c_hi) - change_of(c_lo)) \
+        with vectors arrowstyle 1 notitle
+}
+unset multiplot

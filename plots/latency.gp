@@ -1,0 +1,92 @@
+# latency.gp - median time against sequence length, both logarithmic: one line for each arm and each
+# setting of the other axes, with guides that grow as S and as S^2. Where the limit of a case is
+# known its time stands as a dashed line. See style.gp for how to call it.
+# by     columns whose values tell lines apart besides the arm  (default "sweep density_asked heads")
+# most   lines drawn                                            (default 12)
+# along  column of the sequence length                          (default seqlen_k)
+
+chart = "latency"
+if (!exists("most")) most = 12
+if (!exists("high")) high = 560
+if (!exists("along")) along = "seqlen_k"
+if (!exists("by")) by = "sweep density_asked heads"
+folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("latency.gp")] : ""
+load folder . "style.gp"
+
+c_x = place(along)
+if (c_x == 0) {
+    print chart . ": " . cases_csv . " has no column " . along
+    exit gnuplot
+}
+array by_column[words(by) + 1]
+do for [i = 1:words(by)] { by_column[i] = place(word(by, i)) }
+short_name(s) = s eq "density_asked" ? "density" : s
+
+# ---- a line is an arm with the values of `by`; only what varies is written into its name ----
+array first[words(by) + 1]; array varies[words(by) + 1]
+do for [i = 1:words(by)] { first[i] = ""; varies[i] = 0 }
+# A' would only cover its baseline here.
+timed(unused) = usable(0) && strcol(c_role) ne "duplicate" && real_of(c_x) > 0 && real_of(c_time) > 0
+learn_one(i) = (first[i] = first[i] eq "" ? blank_free(text_of(by_column[i])) : first[i], \
+    varies[i] = (first[i] ne blank_free(text_of(by_column[i]))) ? 1 : varies[i], 0)
+learn(unused) = timed(0) ? int(sum [i = 1:words(by)] learn_one(i)) : 0
+stats cases_csv using (learn(0)) nooutput
+part(i) = varies[i] ? "," . short_name(word(by, i)) . "=" . blank_free(text_of(by_column[i])) : ""
+tail_ = ""
+join(i) = (tail_ = tail_ . part(i), 0)
+line_name(unused) = (tail_ = "", int(sum [i = 1:words(by)] join(i)), strcol(c_arm) . tail_)
+
+lines = ""; ticks = ""; least = NaN; greatest = NaN; quickest = NaN; slowest = NaN; limits = 0
+see(unused) = timed(0) ? ( \
+    lines = add(lines, line_name(0)), ticks = add(ticks, sprintf("%d", real_of(c_x))), \
+    least = real_of(c_x) >= least ? least : real_of(c_x), \
+    greatest = real_of(c_x) <= greatest ? greatest : real_of(c_x), \
+    quickest = real_of(c_time) >= quickest ? quickest : real_of(c_time), \
+    slowest = real_of(c_time) <= slowest ? slowest : real_of(c_time), \
+    limits = real_of(c_limit_pct) > 0 ? limits + 1 : limits, 0) : 0
+stats cases_csv using (see(0)) nooutput
+lines_nr = words(lines) < most ? words(lines) : most
+unit = quickest >= 1e6 ? 1e6 : 1e3
+unit_name = unit == 1e6 ? "ms" : "µs"
+
+arm_of(l) = strstrt(word(lines, l), ",") ? word(lines, l)[1:strstrt(word(lines, l), ",") - 1] : word(lines, l)
+arm_nr(l) = index_of(arms, arm_of(l))
+# Lines of one arm share its colour, lines of one setting their mark.
+setting_of(l) = strstrt(word(lines, l), ",") ? word(lines, l)[strstrt(word(lines, l), ","):] : "-"
+settings = ""
+do for [l = 1:words(lines)] { settings = add(settings, setting_of(l)) }
+title_of(l) = strstrt(word(lines, l), ",") ? \
+    arm_of(l) . " (" . word(lines, l)[strstrt(word(lines, l), ",") + 1:] . ")" : word(lines, l)
+
+head_1 = t_operator . ": median time against " . along . (words(lines) > most ? sprintf(" (first %d of %d lines)", most, words(lines)) : "")
+head_2 = regime . "; grey guides grow as S and S^2" . (limits ? "; dashed: time at the limit" : "") . "; whiskers: 10th to 90th percentile"
+@place_head
+set lmargin at screen 0.09
+set rmargin at screen 0.70
+set tmargin at screen 0.88
+set bmargin at screen 0.11
+set logscale xy
+set xrange [least / 1.25:greatest * 1.25]
+set yrange [quickest / unit / 2:slowest / unit * 2]
+set grid x y linecolor rgb "#E4E4E4" linewidth 0.8
+k_of(s) = (s >= 1024 && int(s) % 1024 == 0) ? sprintf("%dk", s / 1024) : sprintf("%d", s)
+set xtics () scale 0.5
+do for [i = 1:words(ticks)] { set xtics add (k_of(real(word(ticks, i))) real(word(ticks, i))) }
+set mxtics 1
+set xlabel along . " (tokens)" noenhanced
+set ylabel "median time (" . unit_name . ")"
+set key noenhanced at screen 0.715, screen 0.88 left top Left reverse samplen 2.5 font ",10"
+set samples 200
+# A point of another line must not break this one.
+set datafile missing NaN
+guide(s, power) = quickest / unit * 0.6 * (s / least) ** power
+plot guide(x, 1) linecolor rgb grey linewidth 0.9 title "as S", \
+    guide(x, 2) linecolor rgb grey linewidth 0.9 dashtype 3 title "as S^2", \
+    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) smooth unique \
+        with lines linecolor rgb colour_of(arm_nr(l)) linewidth 1.6 notitle, \
+    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) \
+        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title title_of(l), \
+    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_p10) / unit):(0):((real_of(c_p90) - real_of(c_p10)) / unit) \
+        with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle, \
+    for [l = 1:(limits ? lines_nr : 0)] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) * real_of(c_limit_pct) / 100 / unit) smooth unique \
+        with lines linecolor rgb colour_of(arm_nr(l)) dashtype 2 linewidth 1 notitle
