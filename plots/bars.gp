@@ -2,10 +2,10 @@
 # of the samples. Below, where arms were compared: change of time against the baseline with its 95 %
 # interval. A', the duplicate of the baseline, is hollow. See style.gp for how to call it.
 # metric  rate, time                            (default: rate where FLOPs are known)
-# most    cases drawn                           (default 40)
+# most    cases drawn                           (default 24)
 
 chart = "bars"
-if (!exists("most")) most = 40
+if (!exists("most")) most = 24
 if (!exists("high")) high = 720
 folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("bars.gp")] : ""
 load folder . "style.gp"
@@ -48,13 +48,14 @@ do for [i = 1:cases_nr] {
     if (word(cases, i)[1:strstrt(word(cases, i), ".")] ne word(cases, 1)[1:strstrt(word(cases, 1), ".")]) { one_sweep = 0 }
 }
 turn = cases_nr > 6
+tic_font = cases_nr > 14 ? ",9" : ",11"
 left_out = words(cases) > most ? sprintf(" (first %d of %d cases)", most, words(cases)) : ""
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
 head_2 = regime . "; upper whiskers: 10th to 90th percentile of the samples"
 
 set multiplot
 two = compared > 0
-split = two ? 0.53 : 0.22
+split = two ? 0.53 : (turn ? 0.2 : 0.08)
 set lmargin at screen 0.085
 set rmargin at screen 0.985
 set tmargin at screen 0.86
@@ -76,7 +77,7 @@ if (two) {
     do for [i = 1:cases_nr] { set xtics add ("" i) }
 } else {
     do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
-    if (turn) { set xtics rotate by 32 right }
+    if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
 }
 set xtics noenhanced scale 0
 set key noenhanced horizontal at screen 0.985, screen 0.868 right bottom samplen 1.5 maxcols 6
@@ -89,13 +90,13 @@ if (two) {
     unset logscale y
     unset label 101; unset label 102
     set tmargin at screen 0.48
-    set bmargin at screen turn ? 0.17 : 0.08
+    set bmargin at screen turn ? 0.18 : 0.08
     set ylabel "change of time (%)\nfaster below 0"
     set yrange [100 * lowest - 0.5 : 100 * highest + 0.5]
     set format x
     set xtics ()
     do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
-    if (turn) { set xtics rotate by 32 right }
+    if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
     set xtics noenhanced scale 0
     set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder
     set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front

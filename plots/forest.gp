@@ -1,6 +1,6 @@
 # forest.gp - change of time of each compared row with its 95 % interval, slowest on top, the delta
 # band of each row behind it and the A/A noise floor as a dashed line. A' rows stand at the bottom,
-# hollow. See style.gp for how to call it.
+# hollow, and give way first in a long list. See style.gp for how to call it.
 # most  rows drawn, the slowest and the fastest of them  (default 60)
 
 chart = "forest"
@@ -10,10 +10,16 @@ folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("forest.gp")] : ""
 load folder . "style.gp"
 
 # ---- rows into arrays: gnuplot cannot sort a file ----
-rows_nr = 0
 is_row(unused) = usable(0) && real_of(c_ratio) > 0 && (c_problem == 0 || strcol(c_problem) ne "across")
-count(unused) = is_row(0) ? (rows_nr = rows_nr + 1, 0) : 0
+is_duplicate(unused) = strcol(c_role) eq "duplicate"
+rows_nr = 0; duplicates_nr = 0; with_duplicates = 1
+count(unused) = is_row(0) ? (rows_nr = rows_nr + 1, \
+    duplicates_nr = is_duplicate(0) ? duplicates_nr + 1 : duplicates_nr, 0) : 0
 stats cases_csv using (count(0)) nooutput
+if (rows_nr > most && duplicates_nr < rows_nr) {
+    with_duplicates = 0
+    rows_nr = rows_nr - duplicates_nr
+}
 if (rows_nr == 0) {
     print chart . ": no compared row in " . cases_csv
     exit gnuplot
@@ -22,11 +28,11 @@ array change[rows_nr]; array low[rows_nr]; array high_end[rows_nr]; array name[r
 array width_of[rows_nr]; array noise[rows_nr]; array arm_nr[rows_nr]; array key_of[rows_nr]
 array word_of[rows_nr]; array rank[rows_nr]
 n = 0; has_interval = 0
-keep(unused) = is_row(0) ? ( n = n + 1, \
+keep(unused) = (is_row(0) && (with_duplicates || !is_duplicate(0))) ? ( n = n + 1, \
     change[n] = 100 * (real_of(c_ratio) - 1), low[n] = 100 * (real_of(c_lo) - 1), \
     high_end[n] = 100 * (real_of(c_hi) - 1), width_of[n] = real_of(c_delta), noise[n] = real_of(c_floor), \
     arm_nr[n] = index_of(arms, strcol(c_arm)), \
-    key_of[n] = change[n] - (strcol(c_role) eq "duplicate" ? 1e9 : 0), \
+    key_of[n] = change[n] - (is_duplicate(0) ? 1e9 : 0), \
     word_of[n] = text_of(c_verdict), \
     name[n] = strcol(c_case) . "  " . strcol(c_arm), 0) : 0
 stats cases_csv using (keep(0)) nooutput
@@ -62,7 +68,7 @@ if (term eq "svg") {
 set output out
 
 head_1 = t_operator . ": change of time against " . baseline . ", left of 0 is faster"
-head_2 = regime . "; 95 % intervals, grey: within delta" . (duplicate eq "" ? "" : ", hollow: A' (" . duplicate . ", same as " . baseline . ")")
+head_2 = regime . "; 95 % intervals, grey: within delta" . ((duplicate eq "" || !with_duplicates) ? "" : ", hollow: A' (" . duplicate . ", same as " . baseline . ")")
 set label 101 head_1 at screen 0.012, screen 1 - 24.0 / high left noenhanced font ",14"
 set label 102 head_2 at screen 0.012, screen 1 - 50.0 / high left noenhanced font ",10" textcolor rgb "#444444"
 set lmargin at screen (0.02 + 0.0078 * longest < 0.5 ? 0.02 + 0.0078 * longest : 0.5)
@@ -75,7 +81,7 @@ set xlabel "change of time (%)"
 unset grid
 set grid x linecolor rgb "#E4E4E4" linewidth 0.8
 unset key
-set samples (n > 2 ? n : 2)
+set samples n + 1
 set ytics () noenhanced scale 0 font ",10"
 do for [i = 1:n] {
     if (shown(i)) {

@@ -2,8 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 #include "child.h"
 #include "file.h"
 #include "json.h"
-#include "rows.h"
+#include "plot_internal.h"
 
 #ifndef SAB_PLOTS_DIR
 #    define SAB_PLOTS_DIR "plots"
@@ -22,37 +20,18 @@
 #define GNUPLOT_TIMEOUT_MS 120000
 #define GNUPLOT_MAX_BYTES  65536
 
-/* What of a results folder decides the charts of one device. */
-struct plotter {
-    const char *dir;
-    char *scripts; /* absolute: gnuplot runs inside the folder */
-    struct case_table cases;
-    long long protocol; /* -1 unknown */
-    const char *device; /* NULL: the only one */
-    struct strbuf by;   /* columns that tell lines of `latency` apart */
-};
-
-static bool has_bars(const struct plotter *p);
-static bool has_forest(const struct plotter *p);
-static bool has_latency(const struct plotter *p);
-static bool has_run_order(const struct plotter *p);
-
 /* To add a chart: a script of that name in plots/, a row here. */
 static const struct {
     const char *name;
     bool (*makes_sense)(const struct plotter *p);
 } charts[] = {
-    {"bars", has_bars},
-    {"forest", has_forest},
-    {"latency", has_latency},
-    {"run_order", has_run_order},
+    {"bars", plotter_has_bars},
+    {"forest", plotter_has_forest},
+    {"latency", plotter_has_latency},
+    {"run_order", plotter_has_run_order},
 };
 
 static const char *const terms[] = {"png", "svg"};
-
-/* Columns that say nothing beside the sequence length, or that follow from another column. */
-static const char *const not_by[] = {"seqlen",  "seqlen_q", "seqlen_k",
-                                     "density", "topk",     "kv_heads"};
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -71,119 +50,6 @@ const char *plot_scripts(void)
 {
     const char *env = getenv("SAB_PLOTS");
     return env && *env ? env : SAB_PLOTS_DIR;
-}
-
-static bool is_drawn(const struct plotter *p, const struct case_row *row)
-{
-    return row->status && !strcmp(row->status, "ok") && row->span_median_ns > 0 &&
-           (!p->device || (row->device && !strcmp(row->device, p->device)));
-}
-
-static bool has_bars(const struct plotter *p)
-{
-    for (size_t i = 0; i < p->cases.nr; i++)
-        if (is_drawn(p, &p->cases.row[i]))
-            return true;
-    return false;
-}
-
-static bool is_compared(const struct plotter *p, const struct case_row *row)
-{
-    return is_drawn(p, row) && !isnan(row->ratio) &&
-           (!row->problem || strcmp(row->problem, "across") != 0);
-}
-
-static bool has_forest(const struct plotter *p)
-{
-    size_t nr = 0;
-    for (size_t i = 0; i < p->cases.nr; i++)
-        nr += is_compared(p, &p->cases.row[i]);
-    return nr > 1;
-}
-
-static bool has_latency(const struct plotter *p)
-{
-    const char *first = NULL;
-
-    for (size_t i = 0; i < p->cases.nr; i++) {
-        const struct case_row *row = &p->cases.row[i];
-        const char *s = case_table_axis(&p->cases, row, "seqlen_k");
-
-        if (!s || !is_drawn(p, row))
-            continue;
-        if (first && strcmp(first, s) != 0)
-            return true;
-        first = s;
-    }
-    return false;
-}
-
-static bool has_run_order(const struct plotter *p)
-{
-    struct strbuf path = STRBUF_INIT;
-    file_add_path(&path, p->dir, "samples.csv");
-    bool found = !path.oom && file_exists(path.buf) && has_bars(p);
-    strbuf_release(&path);
-    return found;
-}
-
-/* The case whose candidate moved most; without candidates the first one that was timed. */
-static const char *run_order_case(const struct plotter *p)
-{
-    const char *first = NULL, *best = NULL;
-    double most = -1;
-
-    for (size_t i = 0; i < p->cases.nr; i++) {
-        const struct case_row *row = &p->cases.row[i];
-
-        if (!is_drawn(p, row))
-            continue;
-        first = first ? first : row->case_id;
-        bool candidate = row->role && !strcmp(row->role, "candidate");
-        if (candidate && is_compared(p, row) && fabs(log(row->ratio)) > most) {
-            most = fabs(log(row->ratio));
-            best = row->case_id;
-        }
-    }
-    return best ? best : first;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return a && b && !strcmp(a, b);
-}
-
-/* Whether two cases of one sweep and one length differ in that axis: then it tells lines apart. */
-static bool tells_apart(const struct plotter *p, size_t axis)
-{
-    const struct case_table *t = &p->cases;
-
-    for (size_t i = 0; i < t->nr; i++) {
-        for (size_t k = i + 1; k < t->nr; k++) {
-            const struct case_row *a = &t->row[i], *b = &t->row[k];
-            const char *x = case_table_axis(t, a, "seqlen_k"),
-                       *y = case_table_axis(t, b, "seqlen_k");
-
-            if (same_text(x, y) && same_text(a->sweep, b->sweep) && a->axis[axis] &&
-                b->axis[axis] && strcmp(a->axis[axis], b->axis[axis]) != 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-static void find_by(struct plotter *p)
-{
-    strbuf_addstr(&p->by, "sweep density_asked");
-    for (size_t i = 0; i < p->cases.axes.nr; i++) {
-        const char *name = p->cases.axes.items[i];
-        bool passed_over = false;
-
-        for (size_t k = 0; k < NR(not_by); k++)
-            passed_over |= !strcmp(name, not_by[k]);
-        if (!passed_over && tells_apart(p, i))
-            strbuf_addf(&p->by, " %s", name);
-    }
 }
 
 /* gnuplot reads '' inside a string in single quotes as one quote. */
@@ -207,7 +73,7 @@ static void add_slug(struct strbuf *sb, const char *text)
 static void add_settings(const struct plotter *p, const char *out, const char *term,
                          struct strbuf *sb)
 {
-    const char *only = run_order_case(p);
+    const char *only = plotter_run_order_case(p);
     char protocol[32];
 
     snprintf(protocol, sizeof(protocol), "%lld", p->protocol);
@@ -218,6 +84,21 @@ static void add_settings(const struct plotter *p, const char *out, const char *t
     add_setting(sb, "protocol", p->protocol >= 0 ? protocol : "");
     add_setting(sb, "by", p->by.buf);
     add_setting(sb, "only", only ? only : "");
+}
+
+/* What gnuplot said, on one line and without the carets under it. */
+static const char *one_line(struct strbuf *said)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < said->len; i++) {
+        char c = said->buf[i] == '^' || said->buf[i] == '\n' ? ' ' : said->buf[i];
+        if (c != ' ' || (to && said->buf[to - 1] != ' '))
+            said->buf[to++] = c;
+    }
+    if (to)
+        said->buf[to] = '\0';
+    return said->buf;
 }
 
 /* The chart appears whole or not at all. */
@@ -268,10 +149,11 @@ static int draw_one(const struct plotter *p, const char *chart, const char *term
     const char *argv[] = {"gnuplot", "-d", "-e", set.buf, script.buf, NULL};
     struct child_options options = {.argv = argv, .dir = p->dir};
     if (child_run(&options, GNUPLOT_TIMEOUT_MS, GNUPLOT_MAX_BYTES, &said, err)) {
-        err_set(err, ERR_ENVIRONMENT, "gnuplot could not draw '%s': %.700s", name.buf, said.buf);
+        err_set(err, ERR_ENVIRONMENT, "gnuplot could not draw '%s': %.700s", name.buf,
+                one_line(&said));
         goto out;
     }
-    if (take_chart(p, temp.buf, name.buf, said.buf, err) ||
+    if (take_chart(p, temp.buf, name.buf, one_line(&said), err) ||
         text_list_add(&result->drawn, name.buf, err))
         goto out;
     ret = 0;
@@ -303,7 +185,7 @@ static int draw_devices(struct plotter *p, struct plot_result *result, struct er
 
     for (size_t i = 0; i < p->cases.nr; i++) {
         const char *device = p->cases.row[i].device;
-        bool known = !device || !is_drawn(p, &p->cases.row[i]);
+        bool known = !device || !plotter_draws(p, &p->cases.row[i]);
 
         for (size_t k = 0; k < devices.nr && !known; k++)
             known = !strcmp(devices.items[k], device);
@@ -365,7 +247,7 @@ static int plotter_init(struct plotter *p, const char *dir, struct err *err)
                   plot_scripts());
         goto out;
     }
-    find_by(p);
+    plotter_find_by(p);
     ret = p->by.oom ? err_memory(err) : 0;
 out:
     strbuf_release(&path);
@@ -386,7 +268,7 @@ int plot_draw(const char *dir, struct plot_result *result, struct err *err)
 
     if (ret)
         goto out;
-    if (!has_bars(&p)) {
+    if (!plotter_has_bars(&p)) {
         result->outcome = PLOT_NO_DATA;
         snprintf(result->note, sizeof(result->note), "not drawn: no row was timed");
     } else if (!gnuplot_is_there()) {

@@ -82,6 +82,7 @@ static int cell_read(const struct csv *csv, size_t r, size_t col, void *row, con
 void case_row_init(struct case_row *row)
 {
     memset(row, 0, sizeof(*row));
+    row->place = SIZE_MAX;
     columns_init(row, identity, NR(identity));
     columns_init(row, rest, NR(rest));
 }

@@ -64,6 +64,7 @@ struct case_row {
     char **
         axis; /* values in the order of case_table.axes; NULL where the operator has no such axis */
     size_t axes_nr;
+    size_t place; /* among the rows of a plan; SIZE_MAX: not known. No column. */
     CASE_COLUMNS_REST(ROWS_MEMBER_T, ROWS_MEMBER_I, ROWS_MEMBER_R)
 };
 

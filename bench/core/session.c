@@ -163,6 +163,12 @@ int session_open(struct session *s, const struct session_request *request, struc
     note_lines(s, s->plan.notes.buf);
     note_lines(s, s->arms.notes.buf);
     fill_settings(s);
+    for (size_t i = 0; i < s->plan.nr; i++)
+        if (text_list_add(&s->store.case_order, s->plan.item[i].id, err))
+            return -1;
+    for (size_t i = 0; i < s->arms.nr; i++)
+        if (text_list_add(&s->store.arm_order, s->arms.item[i].label, err))
+            return -1;
     s->used_s = calloc(s->plan.nr + 1, sizeof(*s->used_s));
     s->finished = calloc(s->plan.nr + 1, sizeof(*s->finished));
     return s->used_s && s->finished ? 0 : err_memory(err);
@@ -345,7 +351,7 @@ int session_store(struct session *s, struct err *err)
     } else if (store_create(&s->store, dir.buf, r->force, err)) {
         goto out;
     }
-    ret = session_run_json(s, "running", err) || store_write(&s->store, err) ? -1 : 0;
+    ret = session_run_json(s, "running", err) || store_write(&s->store, true, err) ? -1 : 0;
 out:
     strbuf_release(&dir);
     return ret;

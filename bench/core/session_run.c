@@ -178,7 +178,7 @@ static int case_failed(struct replicate *rep, const char *status, const char *te
     }
     if (session_run_json(s, "running", err))
         return -1;
-    return store_write(&s->store, err);
+    return store_write(&s->store, false, err);
 }
 
 /* ---- answers ---- */
@@ -223,7 +223,7 @@ static int on_done(struct replicate *rep, const struct answer *a, struct err *er
         store_partial(&s->store, a->case_id, rep->process);
     if (session_run_json(s, "running", err))
         return -1;
-    return store_write(&s->store, err);
+    return store_write(&s->store, false, err);
 }
 
 static void say_progress(const struct replicate *rep)
@@ -380,12 +380,12 @@ int session_run(struct session *s, struct err *err)
         if (run_replicate(s, process, err)) {
             /* What is sealed stays; the files say that the run did not end well. */
             session_run_json(s, "failed", NULL);
-            store_write(&s->store, NULL);
+            store_write(&s->store, true, NULL);
             return -1;
         }
     if (session_run_json(s, s->stopped ? "interrupted" : "complete", err))
         return -1;
-    return store_write(&s->store, err);
+    return store_write(&s->store, true, err);
 }
 
 int session_status(const struct session *s)

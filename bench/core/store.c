@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -23,11 +24,13 @@ void store_release(struct store *s)
     free(s->dir);
     case_table_release(&s->cases);
     sample_table_release(&s->samples);
+    text_list_release(&s->case_order);
+    text_list_release(&s->arm_order);
     json_decref(s->run);
     store_init(s);
 }
 
-static char *path_in(const struct store *s, const char *name, struct err *err)
+char *store_path(const struct store *s, const char *name, struct err *err)
 {
     struct strbuf sb = STRBUF_INIT;
     file_add_path(&sb, s->dir, name);
@@ -110,7 +113,7 @@ int store_create(struct store *s, const char *dir, bool force, struct err *err)
     if (!s->dir)
         return err_memory(err);
     struct strbuf sb = STRBUF_INIT;
-    char *path = path_in(s, "samples.csv", err);
+    char *path = store_path(s, "samples.csv", err);
     int ret = path && !sample_table_write(&s->samples, 0, 1, &sb, err)
                   ? file_write(path, sb.buf, sb.len, err)
                   : -1;
@@ -142,7 +145,7 @@ static int drop_unsealed(struct store *s, struct err *err)
             sample_row_release(row);
     }
     s->samples.nr = kept;
-    char *path = path_in(s, "samples.csv", err);
+    char *path = store_path(s, "samples.csv", err);
     int ret = path && !sample_table_write(&s->samples, 0, 1, &sb, err)
                   ? file_write(path, sb.buf, sb.len, err)
                   : -1;
@@ -161,9 +164,9 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err)
     s->dir = strdup(dir);
     if (!s->dir)
         return err_memory(err);
-    cases = path_in(s, "cases.csv", err);
-    samples = path_in(s, "samples.csv", err);
-    run = path_in(s, "run.json", err);
+    cases = store_path(s, "cases.csv", err);
+    samples = store_path(s, "samples.csv", err);
+    run = store_path(s, "run.json", err);
     if (!cases || !samples || !run)
         goto out;
     if (!file_exists(run)) {
@@ -209,140 +212,6 @@ bool store_knows(const struct store *s, const char *case_id)
     return false;
 }
 
-/* ---- merging what a worker said ---- */
-
-static struct case_row *row_find(struct case_table *t, const char *case_id, const char *arm)
-{
-    for (size_t i = 0; i < t->nr; i++)
-        if (!strcmp(t->row[i].case_id, case_id) && !strcmp(t->row[i].arm, arm))
-            return &t->row[i];
-    return NULL;
-}
-
-/* Statuses from best to worst: what one replicate found, the case keeps. */
-static int badness(const char *status)
-{
-    static const char *const order[] = {"ok", "skip", "oom", "env", "timeout", "crash", "wrong"};
-    for (int i = 0; i < (int)(sizeof(order) / sizeof(order[0])); i++)
-        if (status && !strcmp(status, order[i]))
-            return i;
-    return 0;
-}
-
-static double larger(double a, double b)
-{
-    return !(a >= b) ? b : a;
-}
-
-static int row_merge(struct case_row *have, const struct case_row *got, struct err *err)
-{
-    have->max_abs_err = larger(have->max_abs_err, got->max_abs_err);
-    have->rel_l2 = larger(have->rel_l2, got->rel_l2);
-    have->emulated_rel_l2 = larger(have->emulated_rel_l2, got->emulated_rel_l2);
-    if (got->cosine < have->cosine)
-        have->cosine = got->cosine;
-    if (got->bits_equal && !strcmp(got->bits_equal, "no") && row_set(&have->bits_equal, "no", err))
-        return -1;
-    if (badness(got->status) <= badness(have->status))
-        return 0;
-    if (row_set(&have->status, got->status, err) ||
-        row_set(&have->status_text, got->status_text, err))
-        return -1;
-    if (got->check_before && row_set(&have->check_before, got->check_before, err))
-        return -1;
-    return got->check_after ? row_set(&have->check_after, got->check_after, err) : 0;
-}
-
-static int row_take(struct case_table *t, struct case_row *from, struct err *err)
-{
-    struct case_row *row = case_table_add(t, err);
-    if (!row)
-        return -1;
-    free(row->axis);
-    *row = *from;
-    case_row_init(from);
-    return 0;
-}
-
-int store_rows(struct store *s, const char *rows, struct err *err)
-{
-    struct case_table got;
-    int ret = -1;
-
-    case_table_init(&got);
-    if (case_table_read_text(&got, "a worker's rows", rows, err))
-        goto out;
-    if (!s->cases.axes.nr)
-        for (size_t i = 0; i < got.axes.nr; i++)
-            if (text_list_add(&s->cases.axes, got.axes.items[i], err))
-                goto out;
-    for (size_t i = 0; i < got.nr; i++) {
-        struct case_row *have = row_find(&s->cases, got.row[i].case_id, got.row[i].arm);
-        if (have ? row_merge(have, &got.row[i], err) : row_take(&s->cases, &got.row[i], err))
-            goto out;
-    }
-    ret = 0;
-out:
-    case_table_release(&got);
-    return ret;
-}
-
-int store_status(struct store *s, const char *case_id, const char *arm, const char *status,
-                 const char *text, struct err *err)
-{
-    struct case_row *row = row_find(&s->cases, case_id, arm);
-    if (!row)
-        return err_set(err, ERR_BUG, "no row for arm '%s' of case '%s'", arm, case_id);
-    if (badness(status) < badness(row->status))
-        return 0;
-    return row_set(&row->status, status, err) || row_set(&row->status_text, text, err) ? -1 : 0;
-}
-
-static int append_samples(struct store *s, const char *text, struct err *err)
-{
-    struct strbuf sb = STRBUF_INIT;
-    struct sample_table got;
-    int ret = -1;
-
-    sample_table_init(&got);
-    char *path = path_in(s, "samples.csv", err);
-    /* Parse before anything is written: what cannot be read back must not get into the journal. */
-    if (!path || sample_table_read_text(&got, "a worker's samples", text, err) ||
-        file_append(path, text, strlen(text), err))
-        goto out;
-    for (size_t i = 0; i < got.nr; i++) {
-        struct sample_row *row = sample_table_add(&s->samples, err);
-        if (!row)
-            goto out;
-        *row = got.row[i];
-        sample_row_init(&got.row[i]);
-    }
-    ret = 0;
-out:
-    free(path);
-    strbuf_release(&sb);
-    sample_table_release(&got);
-    return ret;
-}
-
-int store_seal(struct store *s, const char *rows, const char *samples, struct err *err)
-{
-    struct case_table got;
-    int ret = -1;
-
-    case_table_init(&got);
-    if (append_samples(s, samples, err) || store_rows(s, rows, err) ||
-        case_table_read_text(&got, "a worker's rows", rows, err))
-        goto out;
-    if (got.nr && (summary_case(&s->cases, &s->samples, got.row[0].case_id, &s->set, err) ||
-                   store_budget_reasons(s, got.row[0].case_id, err)))
-        goto out;
-    ret = store_write(s, err);
-out:
-    case_table_release(&got);
-    return ret;
-}
-
 /* ---- derived files ---- */
 
 static int write_text(const struct store *s, const char *name, const struct strbuf *sb,
@@ -350,7 +219,7 @@ static int write_text(const struct store *s, const char *name, const struct strb
 {
     if (sb->oom)
         return err_memory(err);
-    char *path = path_in(s, name, err);
+    char *path = store_path(s, name, err);
     int ret = path ? file_write(path, sb->buf, sb->len, err) : -1;
     free(path);
     return ret;
@@ -359,7 +228,7 @@ static int write_text(const struct store *s, const char *name, const struct strb
 static void hash_file(const struct store *s, json_t *files, const char *name)
 {
     char hex[65];
-    char *path = path_in(s, name, NULL);
+    char *path = store_path(s, name, NULL);
     if (path && file_exists(path) && !file_sha256(path, hex, NULL))
         json_object_set_new(files, name, json_string(hex));
     free(path);
@@ -383,19 +252,68 @@ static int write_run(struct store *s, struct err *err)
     return ret;
 }
 
-int store_write(struct store *s, struct err *err)
+static size_t place_of(const struct text_list *list, const char *name)
+{
+    size_t i = 0;
+    while (i < list->nr && strcmp(list->items[i], name))
+        i++;
+    return i;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    size_t x = ((const struct case_row *)a)->place, y = ((const struct case_row *)b)->place;
+    return (x > y) - (x < y);
+}
+
+/* Cases in the order of the plan, arms in theirs, whatever order they ran in. */
+static void sort_rows(struct store *s)
+{
+    bool added = false;
+    for (size_t i = 0; i < s->cases.nr; i++) {
+        struct case_row *row = &s->cases.row[i];
+        if (row->place != SIZE_MAX)
+            continue;
+        row->place = place_of(&s->case_order, row->case_id) * (s->arm_order.nr + 1) +
+                     place_of(&s->arm_order, row->arm);
+        added = true;
+    }
+    if (added)
+        qsort(s->cases.row, s->cases.nr, sizeof(*s->cases.row), by_place);
+}
+
+/* The summary of everything is worth its time now and then, and at the end. */
+#define SUMMARY_EVERY_S 2.0
+
+static bool summary_is_due(struct store *s, bool final)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    double now_s = (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+    if (!final && now_s - s->summary_at_s < SUMMARY_EVERY_S)
+        return false;
+    s->summary_at_s = now_s;
+    return true;
+}
+
+int store_write(struct store *s, bool final, struct err *err)
 {
     struct strbuf sb = STRBUF_INIT;
+    bool due = summary_is_due(s, final);
     int ret = -1;
 
+    if (s->case_order.nr)
+        sort_rows(s);
+    if (due && summary_run(&s->cases, &s->samples, &s->set, &s->summary, err))
+        return -1;
     if (!s->dir)
-        return summary_run(&s->cases, &s->samples, &s->set, &s->summary, err);
-    if (summary_run(&s->cases, &s->samples, &s->set, &s->summary, err) ||
-        case_table_write(&s->cases, &sb, err) || write_text(s, "cases.csv", &sb, err))
+        return 0;
+    if (case_table_write(&s->cases, &sb, err) || write_text(s, "cases.csv", &sb, err))
         goto out;
     strbuf_reset(&sb);
     store_summary_json(s);
-    if (report_markdown(&s->cases, s->run, &sb, err) || write_text(s, "report.md", &sb, err))
+    if (due &&
+        (report_markdown(&s->cases, s->run, &sb, err) || write_text(s, "report.md", &sb, err)))
         goto out;
     ret = write_run(s, err);
 out:

@@ -22,7 +22,9 @@ struct store {
     struct sample_table samples;
     struct summary_settings set;
     struct summary_run summary;
-    json_t *run; /* run.json, kept up to date by its owner */
+    double summary_at_s;                    /* when it was last worked out */
+    struct text_list case_order, arm_order; /* how rows of cases.csv are sorted; may be empty */
+    json_t *run;                            /* run.json, kept up to date by its owner */
     bool open;
 };
 
@@ -36,8 +38,11 @@ int store_create(struct store *s, const char *dir, bool force, struct err *err);
  * folder. */
 int store_open(struct store *s, const char *dir, bool resume, struct err *err);
 
-/* Seals one case of one replicate: journal first, then the derived files. `rows` and `samples` are
- * the worker's CSV text. */
+/* Path of a file of the folder, for the files of store; the caller frees it. */
+char *store_path(const struct store *s, const char *name, struct err *err);
+
+/* Seals one case of one replicate: the journal on disk, rows and statistics in memory;
+ * store_write() is to follow. `rows` and `samples` are the worker's CSV text. */
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */
@@ -61,7 +66,8 @@ int store_partial_process(const struct store *s, const char *case_id);
 
 /* Puts the summary into run.json. */
 void store_summary_json(struct store *s);
-/* Rewrites cases.csv, run.json and report.md from what is in memory. */
-int store_write(struct store *s, struct err *err);
+/* Rewrites cases.csv and run.json from what is in memory; the summary over all rows, and report.md,
+ * every few seconds and when `final`. */
+int store_write(struct store *s, bool final, struct err *err);
 
 #endif

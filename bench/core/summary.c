@@ -49,6 +49,13 @@ static bool same_round(const struct sample_row *a, const struct sample_row *b)
     return a->process == b->process && a->round == b->round && a->attempt == b->attempt;
 }
 
+static int by_super_round(const void *a, const void *b)
+{
+    size_t x = ((const struct paired_round *)a)->super_round;
+    size_t y = ((const struct paired_round *)b)->super_round;
+    return (x > y) - (x < y);
+}
+
 size_t case_samples_pair(const struct case_samples *cs, int64_t process, const char *base,
                          const char *arm, bool cycles, struct paired_round *out)
 {
@@ -70,6 +77,8 @@ size_t case_samples_pair(const struct case_samples *cs, int64_t process, const c
                 (struct paired_round){(size_t)b->super_round, b->span_ns * fb, a->span_ns * fa};
         }
     }
+    /* Repeats of dropped rounds ran later than their super-round. */
+    qsort(out, nr, sizeof(*out), by_super_round);
     return nr;
 }
 

@@ -49,14 +49,34 @@ static size_t bars_for(const struct work *w, const struct sab_kernel *kernel, bo
     return kept;
 }
 
+static const struct sab_kernel *reference_find(const struct worker *worker, const char *op)
+{
+    enum sab_device kind = device_info(worker->dev)->kind;
+    if (!worker->own_ready)
+        return NULL;
+    for (size_t i = 0; i < worker->own.kernels_nr; i++) {
+        const struct sab_kernel *k = worker->own.kernels[i].row;
+        if (!worker->own.kernels[i].refusal && !strcmp(k->op, op) && k->device == (int32_t)kind &&
+            (k->flags & SAB_KERNEL_REFERENCE))
+            return k;
+    }
+    return NULL;
+}
+
+/* Where a reference kernel can compare everything, a few slices prove enough. */
+static double oracle_budget_s(const struct case_run *run)
+{
+    double all = run->worker->plan->set.check_time_s;
+    return reference_find(run->worker, run->item->c.op->name) ? all / 20 : all / 4;
+}
+
 static int judge_outputs(struct case_run *run, struct work *w, const struct sab_kernel *kernel,
                          struct judgement *out, bool *complete, struct err *err)
 {
     const struct op_slices *slices;
     struct bar bars[OP_MAX_BARS];
-    double budget = run->worker->plan->set.check_time_s / 2;
 
-    if (work_oracle_get(w, kernel, run->worker->job->scratch, budget, &slices, err))
+    if (work_oracle_get(w, kernel, run->worker->job->scratch, oracle_budget_s(run), &slices, err))
         return -1;
     *complete = slices->complete;
     size_t nr = bars_for(w, kernel, !slices->complete, bars);
@@ -173,20 +193,6 @@ int verify_outputs(struct case_run *run, struct arm_run *arm, bool after, struct
 
 /* ---- the reference kernel ---- */
 
-static const struct sab_kernel *reference_find(const struct worker *worker, const char *op)
-{
-    enum sab_device kind = device_info(worker->dev)->kind;
-    if (!worker->own_ready)
-        return NULL;
-    for (size_t i = 0; i < worker->own.kernels_nr; i++) {
-        const struct sab_kernel *k = worker->own.kernels[i].row;
-        if (!worker->own.kernels[i].refusal && !strcmp(k->op, op) && k->device == (int32_t)kind &&
-            (k->flags & SAB_KERNEL_REFERENCE))
-            return k;
-    }
-    return NULL;
-}
-
 /* Runs a kernel once on a work, waiting for it. Seconds of wall time in *seconds. */
 static int run_once(struct work *w, const struct sab_kernel *k, double *seconds, struct err *err)
 {
@@ -291,8 +297,7 @@ static int reference_fill(struct case_run *run, struct work *w, struct err *err)
     if (!k || !has_outputs(w))
         return 0;
     /* Where the oracle covers everything there is nothing to add. */
-    if (work_oracle_get(w, k, run->worker->job->scratch, run->worker->plan->set.check_time_s / 2,
-                        &slices, err))
+    if (work_oracle_get(w, k, run->worker->job->scratch, oracle_budget_s(run), &slices, err))
         return -1;
     if (slices->complete)
         return 0;

@@ -15,7 +15,7 @@
 
 /* Oracle work that one host thread does in a second, in the model's FLOPs: double precision, with
  * inputs decoded element by element. Conservative: the budget is a promise. */
-#define ORACLE_FLOPS_PER_THREAD_S 2.5e8
+#define ORACLE_FLOPS_PER_THREAD_S 4e8
 
 static char *signature_of(const struct sab_kernel *kernel)
 {

@@ -161,34 +161,53 @@ const struct activity_total *activity_log_find(const struct activity_log *log, u
     return bsearch(&key, log->total, log->totals_nr, sizeof(key), by_id);
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        const uint64_t rest = a % b;
+/* Stamps are converted from the device's clock and come out up to a nanosecond beside their grid.
+ */
+#define TICK_SLACK_NS   1
+#define TICK_LARGEST_NS 2048
 
-        a = b;
-        b = rest;
-    }
-    return a;
+static uint64_t duration_ns(const struct activity_log *log, size_t i)
+{
+    return log->item[i].end_ns - log->item[i].start_ns;
 }
 
-uint64_t activity_log_tick_ns(const struct activity_log *log)
+static bool on_grid(const struct activity_log *log, uint64_t step)
 {
-    uint64_t common = 0, nearest = 0;
+    for (size_t i = 0; i < log->nr; i++) {
+        const uint64_t d = duration_ns(log, i), rest = d % step;
+
+        if (d < 4 * step || (rest > TICK_SLACK_NS && step - rest > TICK_SLACK_NS))
+            return false;
+    }
+    return true;
+}
+
+/* Smallest difference between two durations that differ, 0 where none do. */
+static uint64_t nearest_ns(const struct activity_log *log)
+{
+    uint64_t nearest = 0;
 
     for (size_t i = 0; i < log->nr; i++) {
-        const uint64_t d = log->item[i].end_ns - log->item[i].start_ns;
-
-        common = gcd(common, d);
         for (size_t k = 0; k < i; k++) {
-            const uint64_t e = log->item[k].end_ns - log->item[k].start_ns;
+            const uint64_t d = duration_ns(log, i), e = duration_ns(log, k);
             const uint64_t apart = d > e ? d - e : e - d;
 
             if (apart > 0 && (nearest == 0 || apart < nearest))
                 nearest = apart;
         }
     }
+    return nearest;
+}
+
+uint64_t activity_log_tick_ns(const struct activity_log *log)
+{
+    const uint64_t nearest = nearest_ns(log);
+
     if (nearest == 0)
         return 0;
-    return common > 1 ? common : nearest;
+    /* Below four times the slack everything is on the grid. */
+    for (uint64_t step = TICK_LARGEST_NS; step > 4 * TICK_SLACK_NS; step--)
+        if (on_grid(log, step))
+            return step;
+    return nearest;
 }

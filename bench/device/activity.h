@@ -61,8 +61,8 @@ int activity_log_close(struct activity_log *log, struct err *err);
 /* NULL where nothing ran under that id. */
 const struct activity_total *activity_log_find(const struct activity_log *log, uint64_t id);
 /*
- * Step of the stamps: the greatest common divisor of all durations. Where that is 1 though the
- * durations differ by more, the smallest difference between two of them. 0: too little to tell.
+ * Step of the stamps: the largest step that every duration is a multiple of, give or take 1 ns.
+ * Where there is none, the smallest difference between two durations. 0: too little to tell.
  */
 uint64_t activity_log_tick_ns(const struct activity_log *log);
 

@@ -58,6 +58,8 @@ function(sab_add_library name)
     target_compile_options(${name} PRIVATE
         $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
+    # Machine code stays readable in the file: cmake/cubin_usage.c.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
     set(map ${CMAKE_CURRENT_BINARY_DIR}/${name}.map)
     file(WRITE ${map} "{ global: sab_library; local: *; };\n")
     target_link_options(${name} PRIVATE "LINKER:--version-script=${map}")

@@ -24,8 +24,8 @@ __device__ __forceinline__ void barrier_init(uint64_t *barrier, uint32_t arrival
     cuda::ptx::mbarrier_init(barrier, arrivals);
 }
 
-/* True in one lane of a converged warp; unlike a test of the thread number, the assembler knows
- * that it is one. */
+/* True in one lane of a converged warp. Unlike after a test of the thread number, the assembler
+ * knows that it is a single one. */
 __device__ __forceinline__ bool elect_one()
 {
     uint32_t elected;

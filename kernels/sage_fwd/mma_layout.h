@@ -1,6 +1,5 @@
 /*
- * mma_layout.h - where the bytes of a tile lie in shared memory and in the fragments of
- * sage_fwd/mma.
+ * mma_layout.h - where the bytes of a tile of sage_fwd/mma lie, in shared memory and in fragments.
  *
  * Pure index arithmetic, compiled for the device and for the host, where a test runs it against the
  * definitions of the instructions.
@@ -17,8 +16,7 @@
 #endif
 
 /* Q and K tiles: 64 rows of 128 bytes. The 128-byte swizzle of TMA exchanges 16-byte chunks inside
- * a row: chunk c of row r lies at chunk c ^ (r % 8). Needs a tile base that is a multiple of 1024.
- */
+ * a row: chunk c of row r lies at chunk c ^ (r % 8). A tile begins at a multiple of 1024. */
 SAGE_MMA_INLINE uint32_t sage_mma_qk_offset(uint32_t row, uint32_t chunk)
 {
     return row * 128 + ((chunk ^ (row & 7)) << 4);
@@ -38,8 +36,7 @@ SAGE_MMA_INLINE uint32_t sage_mma_out_offset(uint32_t row, uint32_t chunk)
     return row * 256 + ((chunk ^ (row & 7)) << 4);
 }
 
-/* The shared-memory row that a lane names to ldmatrix_x4, relative to its tile, and the chunk at k
- * = 0.
+/* The chunk that a lane names to ldmatrix_x4, relative to its tile.
  *
  * Left operand (Q), rows 16w..16w+15, k step s (32 channels): matrices 0, 1 are rows 0-7 and 8-15
  * of chunk 2s, matrices 2, 3 the same rows of chunk 2s + 1: exactly a[0..3]. */

@@ -25,8 +25,7 @@ struct sage_key {
     uint8_t contiguous; /* C: slots step by one modulo the key blocks */
 };
 
-/* Pointers are NULL where the problem carries no data; block_nums and block_sizes also where
- * absent. */
+/* Pointers are NULL where the problem carries no data, and for the absent optional tensors. */
 struct sage_call {
     const int8_t *q, *k;        /* [B,H,Sq,128], [B,H,Sk,128] */
     const uint8_t *v;           /* e4m3 [B,H,128,64*Kb], tokens permuted in groups of 16 */

@@ -13,7 +13,7 @@
 #include "gpu_tap.h"
 
 #define MIB           1048576ull
-#define SAMPLES       15
+#define SAMPLES       25
 #define ARENA         (8192 * MIB)
 #define COLD_LIMIT    0.03
 #define BURN_LAUNCHES 16
@@ -69,32 +69,49 @@ static const void *fresh(struct truth *u, uint64_t bytes)
     return u->arena + u->arena_at - bytes;
 }
 
+/* Reads 240 MiB of the arena, as the read-only flush of other harnesses does, then the stretch. */
+static double after_reads(struct truth *u, uint64_t bytes)
+{
+    for (int i = 0; i < 2; i++)
+        read_once(u, fresh(u, 120 * MIB), 120 * MIB, DEVICE_WARM);
+    return read_once(u, fresh(u, bytes), bytes, DEVICE_WARM).span_ns;
+}
+
+static bool agrees(const struct truth *u, double a, double b)
+{
+    return fabs(a - b) <= fmax(COLD_LIMIT * b, 1.5 * device_info(u->dev)->tick_ns);
+}
+
 /*
- * Reading a victim after the scrub takes as long as reading memory that nobody has touched, with
- * nothing but clean lines in the cache: cold is cold, and leaves no debt. The two alternate.
+ * Reading a victim after the scrub takes as long as reading memory that nobody has touched: after
+ * the same scrub (nothing of the victim is left in the cache), and after a flush that only reads
+ * (the scrub leaves no dirty lines to pay for). All alternate.
  */
 static void test_cold(struct truth *u)
 {
-    const double tick = device_info(u->dev)->tick_ns;
-
     for (uint64_t mib = 1; mib <= 256; mib *= 2) {
-        double cold[SAMPLES], untouched[SAMPLES], dirty[SAMPLES], warm[SAMPLES];
-        double a, b;
+        double cold[SAMPLES], untouched[SAMPLES], clean[SAMPLES], dirty[SAMPLES], warm[SAMPLES];
+        double a, b, c;
 
         for (int i = 0; i < SAMPLES; i++) {
             cold[i] = read_once(u, u->victim, mib * MIB, DEVICE_COLD).span_ns;
-            /* Behind a cold sample the cache is clean, and holds nothing of the arena. */
-            untouched[i] = read_once(u, fresh(u, mib * MIB), mib * MIB, DEVICE_WARM).span_ns;
+            untouched[i] = read_once(u, fresh(u, mib * MIB), mib * MIB, DEVICE_COLD).span_ns;
+            clean[i] = after_reads(u, mib * MIB);
             read_once(u, u->victim, mib * MIB, DEVICE_WARM);
             warm[i] = read_once(u, u->victim, mib * MIB, DEVICE_WARM).span_ns;
             dirty[i] = read_once(u, u->victim, mib * MIB, DEVICE_DIRTY).span_ns;
         }
         a = median(cold, SAMPLES);
         b = median(untouched, SAMPLES);
-        tap_ok(&u->tap, fabs(a - b) <= fmax(COLD_LIMIT * b, 1.5 * tick),
+        c = median(clean, SAMPLES);
+        tap_ok(&u->tap, agrees(u, a, b),
                "%3llu MiB: cold %.0f ns, untouched %.0f ns (%+.1f %%), dirty %.0f ns, warm %.0f ns",
                (unsigned long long)mib, a, b, 100 * (a / b - 1), median(dirty, SAMPLES),
                median(warm, SAMPLES));
+        printf("# %3llu MiB: untouched after a flush that only reads %.0f ns (%+.1f %%)\n",
+               (unsigned long long)mib, c, 100 * (a / c - 1));
+        if (mib >= 64) /* below, the code and the TLB that stay warm there count */
+            tap_ok(&u->tap, agrees(u, a, c), "%3llu MiB: no debt is left", (unsigned long long)mib);
         if (mib >= 8 && mib <= 32)
             tap_ok(&u->tap, median(dirty, SAMPLES) > 1.1 * a,
                    "%3llu MiB: dirty is visibly slower than cold (%+.1f %%)",
@@ -166,7 +183,7 @@ static void test_clock_repeats(struct truth *u)
         return;
     qsort(mhz, SAMPLES, sizeof(mhz[0]), by_value);
     spread = mhz[SAMPLES - 2] / mhz[1] - 1;
-    tap_ok(&u->tap, spread < 0.01, "running clock around 10 us: %.1f to %.1f MHz (%.2f %%)", mhz[1],
+    tap_ok(&u->tap, spread < 0.02, "running clock around 10 us: %.1f to %.1f MHz (%.2f %%)", mhz[1],
            mhz[SAMPLES - 2], 100 * spread);
 }
 
