@@ -12,7 +12,7 @@ load folder . "style.gp"
 
 c_flops = place("flops")
 cases = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
-lowest = 0; highest = 0
+lowest = 0; highest = 0; moved = 0
 see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
     cases = add(cases, strcol(c_case)), \
     all_rates = (real_of(c_flops) > 0) ? all_rates : 0, \
@@ -20,11 +20,18 @@ see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
     greatest = (real_of(c_time) <= greatest) ? greatest : real_of(c_time), \
     compared = (real_of(c_lo) > 0) ? compared + 1 : compared, \
     delta = (real_of(c_delta) <= delta) ? delta : real_of(c_delta), \
+    moved = (same_problem(0) && abs(real_of(c_ratio) - 1) > moved) ? abs(real_of(c_ratio) - 1) : moved, \
     lowest = (same_problem(0) && real_of(c_lo) < lowest + 1) ? real_of(c_lo) - 1 : lowest, \
     highest = (same_problem(0) && real_of(c_hi) > highest + 1) ? real_of(c_hi) - 1 : highest, 0) : 0
 same_problem(unused) = (c_problem == 0 || strcol(c_problem) ne "across")
 stats cases_csv using (see(0)) nooutput
 
+# Intervals far beyond every change would hide the changes: they are cut at the frame.
+frame = 3 * moved > 0.03 ? 3 * moved : 0.03
+is_cut = lowest < -frame || highest > frame
+if (lowest < -frame) { lowest = -frame }
+if (highest > frame) { highest = frame }
+inside(c) = same_problem(0) ? 100 * (real_of(c) - 1 < lowest ? lowest : (real_of(c) - 1 > highest ? highest : real_of(c) - 1)) : NaN
 if (!exists("metric")) metric = all_rates ? "rate" : "time"
 cases_nr = words(cases) < most ? words(cases) : most
 arms_nr = words(arms)
@@ -92,19 +99,19 @@ if (two) {
     set tmargin at screen 0.48
     set bmargin at screen turn ? 0.18 : 0.08
     set ylabel "change of time (%)\nfaster below 0"
-    set yrange [100 * lowest - 0.5 : 100 * highest + 0.5]
+    set yrange [105 * lowest - 0.5:105 * highest + 0.5]
     set format x
     set xtics ()
     do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
     if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
     set xtics noenhanced scale 0
     set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder
-    set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front
+    set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) . (is_cut ? ", cut at the frame" : "") at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front
     unset key
     plot 0 linecolor rgb "#444444" notitle, \
         for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_ratio)) \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) notitle, \
-        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_lo)):(0):(change_of(c_hi) - change_of(c_lo)) \
+        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(inside(c_lo)):(0):(inside(c_hi) - inside(c_lo)) \
         with vectors arrowstyle 1 notitle
 }
 unset multiplot

@@ -45,6 +45,17 @@ shown(i) = n <= most || rank[i] <= half || rank[i] > n - half
 line_of(i) = n <= most ? rank[i] : (rank[i] <= half ? rank[i] : rank[i] - (n - 2 * half) + 1)
 lines_nr = n <= most ? n : 2 * half + 1
 
+# Intervals far beyond every change would hide the changes: they are cut at the frame.
+frame = 3
+do for [i = 1:n] {
+    if (3 * abs(change[i]) > frame) { frame = 3 * abs(change[i]) }
+    if (1.5 * width_of[i] > frame) { frame = 1.5 * width_of[i] }
+}
+is_cut = 0
+do for [i = 1:n] {
+    if (low[i] < -frame) { low[i] = -frame; is_cut = 1 }
+    if (high_end[i] > frame) { high_end[i] = frame; is_cut = 1 }
+}
 least = 0; greatest = 0; longest = 0
 do for [i = 1:n] {
     if (shown(i)) {
@@ -68,7 +79,7 @@ if (term eq "svg") {
 set output out
 
 head_1 = t_operator . ": change of time against " . baseline . ", left of 0 is faster"
-head_2 = regime . "; 95 % intervals, grey: within delta" . ((duplicate eq "" || !with_duplicates) ? "" : ", hollow: A' (" . duplicate . ", same as " . baseline . ")")
+head_2 = regime . "; 95 % intervals" . (is_cut ? " (cut at the frame)" : "") . ", grey: within delta" . ((duplicate eq "" || !with_duplicates) ? "" : ", hollow: A' (same as " . baseline . ")")
 set label 101 head_1 at screen 0.012, screen 1 - 24.0 / high left noenhanced font ",14"
 set label 102 head_2 at screen 0.012, screen 1 - 50.0 / high left noenhanced font ",10" textcolor rgb "#444444"
 set lmargin at screen (0.02 + 0.0078 * longest < 0.5 ? 0.02 + 0.0078 * longest : 0.5)

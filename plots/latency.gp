@@ -46,7 +46,7 @@ see(unused) = timed(0) ? ( \
     limits = real_of(c_limit_pct) > 0 ? limits + 1 : limits, 0) : 0
 stats cases_csv using (see(0)) nooutput
 lines_nr = words(lines) < most ? words(lines) : most
-unit = quickest >= 1e6 ? 1e6 : 1e3
+unit = quickest * slowest >= 1e12 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
 arm_of(l) = strstrt(word(lines, l), ",") ? word(lines, l)[1:strstrt(word(lines, l), ",") - 1] : word(lines, l)
@@ -61,7 +61,7 @@ title_of(l) = strstrt(word(lines, l), ",") ? \
 head_1 = t_operator . ": median time against " . along . (words(lines) > most ? sprintf(" (first %d of %d lines)", most, words(lines)) : "")
 head_2 = regime . "; grey guides grow as S and S^2" . (limits ? "; dashed: time at the limit" : "") . "; whiskers: 10th to 90th percentile"
 @place_head
-set lmargin at screen 0.09
+set lmargin at screen 0.10
 set rmargin at screen 0.70
 set tmargin at screen 0.88
 set bmargin at screen 0.11

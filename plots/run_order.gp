@@ -83,7 +83,14 @@ if (clocks) {
 }
 stats samples_csv using (is_here(0) ? real_of(s_span) / unit : NaN) name "SPAN" nooutput
 spread = SPAN_max > SPAN_min ? SPAN_max - SPAN_min : SPAN_max * 0.01
-set yrange [SPAN_min - (clocks ? 0.4 : 0.08) * spread:SPAN_max + 0.14 * spread]
+below = clocks ? 0.4 : 0.08
+if (SPAN_max > 2.5 * SPAN_min) {
+    set logscale y
+    set ylabel "span (" . unit_name . ", log scale)"
+    set yrange [SPAN_min * (SPAN_min / SPAN_max) ** below:SPAN_max * (SPAN_max / SPAN_min) ** 0.14]
+} else {
+    set yrange [SPAN_min - below * spread:SPAN_max + 0.14 * spread]
+}
 set key noenhanced horizontal at screen 0.985, screen 0.815 right bottom samplen 1 maxcols 8 font ",10"
 time_of(unused) = real_of(s_start) / 1e9 + offset_s[p_of(0)]
 kept(a, s) = is_here(0) && strcol(s_arm) eq word(arms, a) && int(real_of(s_slot)) == s && text_of(s_drop) eq ""

@@ -77,13 +77,13 @@ c_delta = place("delta_pct"); c_floor = place("floor_pct"); c_verdict = place("v
 c_density = place("density_asked"); c_limit = place("limit"); c_limit_pct = place("limit_pct")
 c_cache = place("cache_used"); c_pace = place("pace_used"); c_operator = place("operator")
 
-usable(unused) = (strcol(c_status) eq "ok" && (dev eq "" || strcol(c_device) eq dev))
+usable(unused) = (strcol(c_status) eq "ok" && (dev eq "" || text_of(c_device) eq dev))
 
 # ---- what the title says ----
 t_device = ""; t_cache = ""; t_pace = ""; t_operator = ""; arms = ""; baseline = ""; duplicate = ""
 note_row(unused) = usable(0) ? ( \
-    t_device = strcol(c_device), t_cache = text_of(c_cache), t_pace = text_of(c_pace), \
-    t_operator = has(t_operator, strcol(c_operator)) ? t_operator : t_operator . " " . strcol(c_operator), \
+    t_device = text_of(c_device), t_cache = text_of(c_cache), t_pace = text_of(c_pace), \
+    t_operator = has(t_operator, text_of(c_operator)) ? t_operator : t_operator . " " . text_of(c_operator), \
     arms = add(arms, strcol(c_arm)), \
     baseline = strcol(c_role) eq "baseline" ? strcol(c_arm) : baseline, \
     duplicate = strcol(c_role) eq "duplicate" ? strcol(c_arm) : duplicate, 0) : 0

@@ -12,14 +12,14 @@ static const struct case_row *row_at(const struct table *t, size_t row)
 
 static const struct case_row *base_at(const struct table *t, size_t row)
 {
-    return t->view->base[row];
+    return t->view->entry[row].base;
 }
 
 const char *table_base_name(const struct table *t)
 {
     for (size_t i = 0; i < t->nr; i++)
-        if (t->view->base[t->order[i]] && t->view->base[t->order[i]]->arm)
-            return t->view->base[t->order[i]]->arm;
+        if (t->view->entry[t->order[i]].base && t->view->entry[t->order[i]].base->arm)
+            return t->view->entry[t->order[i]].base->arm;
     return "baseline";
 }
 
@@ -107,7 +107,7 @@ static bool used_rates(const struct table *t)
 
 static void cell_case(const struct table *t, size_t row, struct strbuf *sb)
 {
-    add_escaped(sb, t->view->label[row]);
+    add_escaped(sb, t->view->entry[row].label);
 }
 
 static void cell_arm(const struct table *t, size_t row, struct strbuf *sb)

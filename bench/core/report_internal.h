@@ -14,13 +14,17 @@
 #define REPORT_COMMAND_CHARS     6000
 #define REPORT_VISIBLE_ROWS      40
 
-/* A table with what the report needs to know of each row. */
+/* What the report needs to know of a row beside its cells. */
+struct report_entry {
+    char *label;                 /* the case for people: "8.32.1024.128, 0.10" */
+    const struct case_row *base; /* the baseline's row of the same case, NULL without */
+};
+
 struct report_view {
     const struct case_table *cases;
     const json_t *run;
-    char **label;                 /* a row's case for people: "8.32.1024.128, 0.10" */
-    const struct case_row **base; /* a row's baseline, NULL without */
-    bool shaped;                  /* labels are B.H.S.D */
+    struct report_entry *entry; /* one a row of cases */
+    bool shaped;                /* labels are B.H.S.D */
     bool has_density;
     struct text_list candidates; /* labels of candidate arms, in order of appearance */
 };

@@ -77,36 +77,46 @@ static size_t add_single_rows(const struct report_view *view, struct strbuf *out
         if (problem)
             add_problem(row, out);
         else if (across)
-            add_across(row, view->base[i], out);
+            add_across(row, view->entry[i].base, out);
         else
             add_unsure(row, out);
     }
     return left_out;
 }
 
+static bool has_reason(const struct case_row *row, const char *code)
+{
+    return report_is_ok(row) && row_has_reason(row, code);
+}
+
 /* One line a reason: what it means, and which rows have it. */
 static void add_reason(const struct report_view *view, const struct reason *reason,
                        struct strbuf *out)
 {
-    size_t nr = 0;
+    size_t nr = 0, all = 0, named = 0;
 
     for (size_t i = 0; i < view->cases->nr; i++) {
         const struct case_row *row = &view->cases->row[i];
-
-        if (!report_is_ok(row) || !row_has_reason(row, reason->code))
-            continue;
-        if (!nr)
-            strbuf_addf(out, "- `%s`: %s. Rows: ", reason->code, reason->sentence);
-        if (nr < NAMED_CASES) {
-            strbuf_addstr(out, nr ? ", " : "");
-            add_row_name(out, row);
-        }
-        nr++;
+        nr += has_reason(row, reason->code);
+        all += report_is_ok(row) && !report_is_role(row, "baseline");
     }
-    if (nr > NAMED_CASES)
-        strbuf_addf(out, " and %zu more", nr - NAMED_CASES);
-    if (nr)
-        strbuf_addstr(out, ".\n");
+    if (!nr)
+        return;
+    strbuf_addf(out, "- `%s`: %s. ", reason->code, reason->sentence);
+    if (nr == all && nr > NAMED_CASES) {
+        strbuf_addf(out, "All %zu rows beside the baseline's.\n", nr);
+        return;
+    }
+    strbuf_addstr(out, "Rows: ");
+    for (size_t i = 0; i < view->cases->nr && named < NAMED_CASES; i++) {
+        if (!has_reason(&view->cases->row[i], reason->code))
+            continue;
+        strbuf_addstr(out, named++ ? ", " : "");
+        add_row_name(out, &view->cases->row[i]);
+    }
+    if (nr > named)
+        strbuf_addf(out, " and %zu more", nr - named);
+    strbuf_addstr(out, ".\n");
 }
 
 static void add_warnings(const struct report_view *view, struct strbuf *out)
@@ -161,6 +171,20 @@ static void add_value(struct strbuf *out, const char *name, const json_t *v)
     }
 }
 
+/* In a device's description -1 means unknown, and only a switch has a meaning for 0. */
+static bool is_unknown(const char *group, const char *name, const json_t *v)
+{
+    static const char *const switches[] = {"ecc", "persistence", "mig", "display"};
+    double value = json_number_value(v);
+
+    if (strcmp(group, "device") != 0 || !json_is_number(v) || value > 0)
+        return false;
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+        if (!strcmp(name, switches[i]))
+            return value < 0;
+    return true;
+}
+
 static void add_group(const struct report_view *view, const char *group, struct strbuf *out)
 {
     const char *name;
@@ -169,6 +193,8 @@ static void add_group(const struct report_view *view, const char *group, struct 
     json_object_foreach((json_t *)run_at(view->run, NULL, group), name, v)
     {
         char full[128];
+        if (is_unknown(group, name, v))
+            continue;
         snprintf(full, sizeof(full), "%s.%s", group, name);
         add_value(out, full, v);
     }

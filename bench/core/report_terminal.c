@@ -85,7 +85,7 @@ static void fill_line(const struct report_view *view, double unit_ns, size_t r, 
         strbuf_addstr(&cell[COL_VERDICT], row->verdict);
     if (!isnan(row->tflops))
         strbuf_addf(&cell[COL_RATE], "%.3g", row->tflops);
-    add_state(&cell[COL_STATUS], row, view->base[r]);
+    add_state(&cell[COL_STATUS], row, view->entry[r].base);
 }
 
 /* Columns of a terminal: characters, not bytes, of UTF-8. */

@@ -136,7 +136,7 @@ static int labels_clash(const struct report_view *view, bool *clash, struct err 
         return err_memory(err);
     for (size_t i = 0; i < t->nr; i++)
         if (!cell_is(t->row[i].problem, "across"))
-            list[nr++] = (struct named_case){view->label[i], id_of(&t->row[i])};
+            list[nr++] = (struct named_case){view->entry[i].label, id_of(&t->row[i])};
     qsort(list, nr, sizeof(*list), compare_named);
     for (size_t i = 1; i < nr; i++)
         if (!strcmp(list[i].label, list[i - 1].label) && strcmp(list[i].id, list[i - 1].id) != 0)
@@ -159,9 +159,9 @@ static int labels_make(struct report_view *view, enum label_form form, struct er
             add_shape(view, row, &sb);
         if (form == LABEL_AXES)
             add_other_axes(view, row, &sb);
-        free(view->label[i]);
-        view->label[i] = strbuf_detach(&sb);
-        if (!view->label[i])
+        free(view->entry[i].label);
+        view->entry[i].label = strbuf_detach(&sb);
+        if (!view->entry[i].label)
             return err_memory(err);
     }
     return 0;
@@ -199,7 +199,7 @@ static int bases_find(struct report_view *view, struct err *err)
             size_t at = (last + k) % t->nr;
             if (report_is_role(&t->row[at], "baseline") &&
                 !strcmp(id_of(&t->row[at]), id_of(row))) {
-                view->base[i] = &t->row[at];
+                view->entry[i].base = &t->row[at];
                 last = at;
                 break;
             }
@@ -219,12 +219,9 @@ int report_view_init(struct report_view *view, const struct case_table *cases, c
     memset(view, 0, sizeof(*view));
     view->cases = cases;
     view->run = run;
-    view->label = calloc(cases->nr + 1, sizeof(*view->label));
-    view->base = calloc(cases->nr + 1, sizeof(*view->base));
-    if (!view->label || !view->base) {
-        report_view_release(view);
+    view->entry = calloc(cases->nr + 1, sizeof(*view->entry));
+    if (!view->entry)
         return err_memory(err);
-    }
     if (labels_choose(view, err) || bases_find(view, err)) {
         report_view_release(view);
         return -1;
@@ -234,10 +231,9 @@ int report_view_init(struct report_view *view, const struct case_table *cases, c
 
 void report_view_release(struct report_view *view)
 {
-    for (size_t i = 0; view->label && i < view->cases->nr; i++)
-        free(view->label[i]);
-    free(view->label);
-    free(view->base);
+    for (size_t i = 0; view->entry && i < view->cases->nr; i++)
+        free(view->entry[i].label);
+    free(view->entry);
     text_list_release(&view->candidates);
     memset(view, 0, sizeof(*view));
 }

@@ -5,18 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * One line a function and architecture, as kernels/cmake/resource_usage.sh writes it:
- *     ARCH NAME registers=N stack=N spill=N shared=N local=N constant=N sha256=HEX
- * NAME may hold blanks. `#` begins a comment. A function belongs to kernel OP/NAME where its
- * identifier has the words of NAME and of OP among its own, split at everything that is neither
- * letter nor digit: `sage_fwd_mma_kernel`, `sage_fwd::mma`. Where no function has all words of OP
- * its first word is enough (`sage::mma_kernel<...>`), and where that finds nothing either, that
- * word among the types of its arguments (`reference_kernel(sage_call)`).
- */
+/* The rules that resources.h states, the strictest first. */
 enum match { MATCH_OP, MATCH_FAMILY, MATCH_ARGUMENTS, MATCH_NR };
 
-#define FIELDS " registers="
+struct part {
+    const char *at, *end;
+};
+
+/* A mangled name (Itanium C++ ABI, 5.1): its source names, and what follows them, the template's
+ * and the call's arguments. */
+struct function_name {
+    struct part words[8];
+    size_t words_nr;
+    struct part rest;
+};
 
 struct usage {
     long long registers, spill, shared, local;
@@ -27,26 +29,63 @@ static bool is_word_char(char c)
     return isalnum((unsigned char)c) != 0;
 }
 
-/* Whether [text, end) has `word` between characters that belong to no word. */
-static bool has_word(const char *text, const char *end, const char *word, size_t len)
+/* "4sage10mma_kernel..." holds "sage" and "mma_kernel". A name that is not mangled is one part. */
+static void function_name_split(struct function_name *name, const char *at, const char *end)
 {
-    for (const char *p = text; p + len <= end; p++) {
-        bool begins = p == text || !is_word_char(p[-1]);
-        bool ends = p + len == end || !is_word_char(p[len]);
+    static const char anonymous[] = "_GLOBAL__N_";
+
+    *name = (struct function_name){.rest = {end, end}};
+    if (end - at < 2 || strncmp(at, "_Z", 2)) {
+        name->words[name->words_nr++] = (struct part){at, end};
+        return;
+    }
+    for (at += 2; at < end && strchr("NLKVr", *at); at++)
+        ;
+    while (at < end && isdigit((unsigned char)*at) && name->words_nr < 8) {
+        char *begin;
+        unsigned long len = strtoul(at, &begin, 10);
+
+        if (begin > end || len > (unsigned long)(end - begin))
+            break;
+        at = begin + len;
+        /* The compiler's own name holds the file's, which says nothing of the function. */
+        if (strncmp(begin, anonymous, sizeof(anonymous) - 1))
+            name->words[name->words_nr++] = (struct part){begin, at};
+    }
+    name->rest = (struct part){at, end};
+}
+
+/* Whether `part` has `word` between characters that belong to none. In front of a mangled name
+ * stands its length, so that there a digit ends a word too. */
+static bool has_word(struct part part, const char *word, size_t len, bool mangled)
+{
+    for (const char *p = part.at; p + len <= part.end; p++) {
+        bool begins =
+            p == part.at || !is_word_char(p[-1]) || (mangled && isdigit((unsigned char)p[-1]));
+        bool ends = p + len == part.end || !is_word_char(p[len]);
         if (begins && ends && !memcmp(p, word, len))
             return true;
     }
     return false;
 }
 
+static bool name_has(const struct function_name *name, const char *word, size_t len, bool rest)
+{
+    for (size_t i = 0; i < name->words_nr; i++)
+        if (has_word(name->words[i], word, len, false))
+            return true;
+    return rest && has_word(name->rest, word, len, true);
+}
+
 /* Whether every word of `words`, or only the first one, is there. */
-static bool has_words(const char *text, const char *end, const char *words, bool first_only)
+static bool has_words(const struct function_name *name, const char *words, bool first_only,
+                      bool rest)
 {
     while (*words) {
         size_t len = 0;
         while (is_word_char(words[len]))
             len++;
-        if (len && !has_word(text, end, words, len))
+        if (len && !name_has(name, words, len, rest))
             return false;
         if (len && first_only)
             return true;
@@ -55,54 +94,50 @@ static bool has_words(const char *text, const char *end, const char *words, bool
     return true;
 }
 
-static long long field(const char *line, const char *end, const char *name)
+static bool belongs(struct part text, const struct sab_kernel *kernel, enum match match)
 {
-    size_t len = strlen(name);
+    struct function_name name;
 
-    for (const char *p = line; p + len < end; p++)
-        if (*p == ' ' && !memcmp(p + 1, name, len) && p[len + 1] == '=')
-            return isdigit((unsigned char)p[len + 2]) ? strtoll(p + len + 2, NULL, 10) : -1;
-    return -1;
+    function_name_split(&name, text.at, text.end);
+    return has_words(&name, kernel->name, false, false) &&
+           has_words(&name, kernel->op, match != MATCH_OP, match == MATCH_ARGUMENTS);
 }
 
-static void take_most(long long *most, long long value)
+/* The value of `key=` on a line; at == NULL where there is none. */
+static struct part field(struct part line, const char *key)
 {
-    if (value > *most)
-        *most = value;
+    size_t len = strlen(key);
+
+    for (const char *p = line.at; p < line.end;) {
+        const char *end = p;
+        while (end < line.end && *end != ' ')
+            end++;
+        if ((size_t)(end - p) > len && !memcmp(p, key, len) && p[len] == '=')
+            return (struct part){p + len + 1, end};
+        p = end < line.end ? end + 1 : end;
+    }
+    return (struct part){NULL, NULL};
 }
 
-static bool is_arch(const char *line, int arch)
+/* Keeps the largest. */
+static void take(struct part line, const char *key, long long *most)
+{
+    struct part value = field(line, key);
+
+    if (!value.at || value.at == value.end || !isdigit((unsigned char)*value.at))
+        return;
+    long long number = strtoll(value.at, NULL, 10);
+    if (number > *most)
+        *most = number;
+}
+
+/* "90a" is 90. */
+static bool is_arch(struct part text, int arch)
 {
     char *end;
 
-    if (!strncmp(line, "sm_", 3))
-        line += 3;
-    long value = strtol(line, &end, 10);
-    return value == arch && end != line && (*end == ' ' || (isalpha((unsigned char)*end)));
-}
-
-/* The end of an identifier in [name, end): its template and call arguments begin there. */
-static const char *identifier_end(const char *name, const char *end)
-{
-    static const char anonymous[] = "(anonymous namespace)";
-
-    for (const char *p = name; p < end; p++) {
-        if (*p == '(' && !strncmp(p, anonymous, sizeof(anonymous) - 1))
-            p += sizeof(anonymous) - 2;
-        else if (*p == '(' || *p == '<')
-            return p;
-    }
-    return end;
-}
-
-static bool belongs(const char *name, const char *end, const struct sab_kernel *kernel,
-                    enum match match)
-{
-    const char *stop = identifier_end(name, end);
-
-    if (!has_words(name, stop, kernel->name, false))
-        return false;
-    return has_words(name, match == MATCH_ARGUMENTS ? end : stop, kernel->op, match != MATCH_OP);
+    return text.at && text.at < text.end && strtol(text.at, &end, 10) == arch && end > text.at &&
+           (end == text.end || (end + 1 == text.end && isalpha((unsigned char)*end)));
 }
 
 /* The largest over the matching functions; false where there is none. */
@@ -112,19 +147,19 @@ static bool scan(const char *text, const struct sab_kernel *kernel, int arch, en
     bool found = false;
 
     *out = (struct usage){-1, -1, -1, -1};
-    for (const char *line = text; *line;) {
-        const char *end = strchrnul(line, '\n'), *name = memchr(line, ' ', (size_t)(end - line));
-        const char *fields = name ? strstr(name, FIELDS) : NULL;
+    while (*text) {
+        struct part line = {text, strchrnul(text, '\n')};
+        struct part name = field(line, "name");
 
-        if (*line != '#' && fields && fields < end && is_arch(line, arch) &&
-            belongs(name, fields, kernel, match)) {
+        if (*text != '#' && name.at && is_arch(field(line, "arch"), arch) &&
+            belongs(name, kernel, match)) {
             found = true;
-            take_most(&out->registers, field(fields, end, "registers"));
-            take_most(&out->spill, field(fields, end, "spill"));
-            take_most(&out->shared, field(fields, end, "shared"));
-            take_most(&out->local, field(fields, end, "local"));
+            take(line, "registers", &out->registers);
+            take(line, "spill", &out->spill);
+            take(line, "shared", &out->shared);
+            take(line, "stack", &out->local);
         }
-        line = *end ? end + 1 : end;
+        text = *line.end ? line.end + 1 : line.end;
     }
     return found;
 }

@@ -49,6 +49,26 @@ static json_t *clocks_json(const struct sample_table *t)
     return o;
 }
 
+/* Wall time a sample beyond its own preparation, scrub, pause and kernel: what the harness costs.
+ */
+static void harness_json(const struct store *s, json_t *run)
+{
+    double wall_ns = 0, own_ns = 0;
+    const char *id;
+    json_t *wall;
+    json_object_foreach(json_object_get(run, "wall_s"), id, wall) wall_ns +=
+        json_number_value(wall) * 1e9;
+    for (size_t i = 0; i < s->samples.nr; i++) {
+        const struct sample_row *row = &s->samples.row[i];
+        own_ns += row->span_ns + row->scrub_ns + row->idle_before_ns;
+    }
+    json_t *o = json_object();
+    set_real(o, "wall_s", wall_ns * 1e-9);
+    if (s->samples.nr)
+        set_real(o, "extra_us_per_sample", (wall_ns - own_ns) / (double)s->samples.nr * 1e-3);
+    json_object_set_new(run, "harness", o);
+}
+
 void store_summary_json(struct store *s)
 {
     const struct summary_run *r = &s->summary;
@@ -82,6 +102,7 @@ void store_summary_json(struct store *s)
     json_object_set_new(rounds, "dropped_by_arm", dropped_by_arm(&s->samples));
     json_object_set_new(s->run, "rounds", rounds);
     json_object_set_new(s->run, "clocks", clocks_json(&s->samples));
+    harness_json(s, s->run);
 }
 
 int store_budget(struct store *s, const char *case_id, struct err *err)

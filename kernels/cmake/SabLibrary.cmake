@@ -42,6 +42,15 @@ function(sab_write_build_header name toolkit targets)
     target_include_directories(${name} PRIVATE ${generated})
 endfunction()
 
+# Machine code only: code for 90a, 100a or 120a cannot be compiled anew for another chip from PTX.
+function(sab_real_architectures name)
+    if(SAB_HAVE_CUDA)
+        set(real ${CMAKE_CUDA_ARCHITECTURES})
+        list(TRANSFORM real REPLACE "^([0-9]+[af]?)$" "\\1-real")
+        set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${real}")
+    endif()
+endfunction()
+
 function(sab_add_library name)
     cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
     list(APPEND ARG_SOURCES ${ARG_UNPARSED_ARGUMENTS})
@@ -53,6 +62,8 @@ function(sab_add_library name)
         C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
         VISIBILITY_INLINES_HIDDEN ON
         CUDA_RUNTIME_LIBRARY Static)
+
+    sab_real_architectures(${name})
 
     # Two builds of a library share a process: no symbol of one may be taken for the other's.
     target_compile_options(${name} PRIVATE

@@ -2,7 +2,7 @@
  * cubin_usage LIBRARY OUTFILE SPILLS - registers, stack, shared memory and a hash of the machine
  * code of every kernel in a library, one line each in OUTFILE. Fails where a kernel has a stack
  * that SPILLS, a file of lines `PATTERN reason`, does not excuse: PATTERN is a shell glob held
- * against the mangled name.
+ * against the mangled name, or against ARCH:NAME ("90a:*mma*").
  *
  * An ELF image does not tell spills from local arrays, so that `spill` is their sum, an upper
  * bound; a kernel without a stack spills nothing.
@@ -109,11 +109,21 @@ static int next_excuse(char **text, unsigned *line, char **pattern, struct cubin
         *pattern = at;
         at += strcspn(at, BLANKS);
         if (!at[strspn(at, BLANKS)])
-            return cubin_fail(err, "line %u: %.100s has no reason behind it", *line, *pattern);
+            return cubin_fail(err, "line %u: %.*s has no reason behind it", *line,
+                              (int)(at - *pattern), *pattern);
         *at = '\0';
         return 1;
     }
     return 0;
+}
+
+static bool matches(const struct cubin_function *f, const char *pattern)
+{
+    size_t arch = strlen(f->arch);
+
+    if (!strncmp(pattern, f->arch, arch) && pattern[arch] == ':')
+        pattern += arch + 1;
+    return !fnmatch(pattern, f->name, 0);
 }
 
 /* Sets excused[i] of the functions that the list names. */
@@ -126,9 +136,9 @@ static int read_excuses(const char *path, const struct cubin_functions *function
     int rc = file_read(&file, path, err);
 
     text = file.data;
-    while (!rc && (rc = next_excuse(&text, &line, &pattern, err)) > 0) {
+    while (!rc && text && (rc = next_excuse(&text, &line, &pattern, err)) > 0) {
         for (size_t i = 0; i < functions->nr; i++)
-            excused[i] |= !fnmatch(pattern, functions->item[i].name, 0);
+            excused[i] |= matches(&functions->item[i], pattern);
         rc = 0;
     }
     free(file.data);
@@ -149,16 +159,31 @@ static int complain(const struct cubin_functions *functions, const bool *excused
                 "cubin_usage: %s keeps %u bytes of stack on sm_%s: make it fit its registers, or "
                 "list it with a reason in %s\n",
                 f->name, f->stack, f->arch, spills);
-        rc = 1;
+        rc++;
     }
+    return rc;
+}
+
+/* Functions whose stack is not excused: how many, or -1. */
+static int judge(const char *spills, const struct cubin_functions *functions,
+                 struct cubin_error *err)
+{
+    bool *excused = calloc(functions->nr + 1, sizeof(*excused));
+    int rc;
+
+    if (!excused)
+        return cubin_fail(err, "out of memory");
+    rc = read_excuses(spills, functions, excused, err);
+    if (!rc)
+        rc = complain(functions, excused, spills);
+    free(excused);
     return rc;
 }
 
 static int run(char *const argv[], struct cubin_functions *functions, struct file *library)
 {
-    struct cubin_error err;
+    struct cubin_error err = {{0}};
     const char *subject = argv[1];
-    bool *excused = NULL;
     int rc = file_read(library, subject, &err);
 
     if (!rc)
@@ -169,16 +194,11 @@ static int run(char *const argv[], struct cubin_functions *functions, struct fil
         rc = write_file(argv[2], functions, &err);
     }
     if (!rc) {
-        excused = calloc(functions->nr + 1, sizeof(*excused));
         subject = argv[3];
-        rc = excused ? read_excuses(subject, functions, excused, &err)
-                     : cubin_fail(&err, "out of memory");
+        rc = judge(subject, functions, &err);
     }
-    if (rc)
+    if (rc < 0)
         fprintf(stderr, "cubin_usage: %s: %s\n", subject, err.text);
-    else
-        rc = complain(functions, excused, argv[3]);
-    free(excused);
     return rc;
 }
 

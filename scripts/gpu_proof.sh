@@ -1,0 +1,130 @@
+#!/bin/bash
+# Runs everything that needs a GPU, from a build tree that may have been made on another machine, and
+# packs logs and results into one archive.
+#
+#   scripts/gpu_proof.sh [BUILD [OUT [STEP...]]]
+#
+# BUILD (default build-h200) has been built with CUDA for this GPU; OUT (default gpu-proof) gets
+# summary.txt and proof.tar.gz, both renewed after every step, so that a run cut off leaves what it
+# had. A step that fails or outlasts its limit does not end the run; the exit status is 1 then.
+#
+# Steps, in the default order:
+#   device truth vectors matrix          test programs
+#   memcheck racecheck synccheck initcheck   compute-sanitizer over the kernels, small cases
+#   doctor check quick activities faults     the program
+#   descriptors sweep aa twin                what is published
+# and by name only: long (sage_sweep_long.ini). `aa:7` and `twin:7` use seed 7, any step of a
+# configuration takes a seed so.
+set -u
+
+source_dir=$(cd "$(dirname "$0")/.." && pwd)
+build=$(realpath -m "${1:-build-h200}")
+out=$(realpath -m "${2:-gpu-proof}")
+shift $(($# < 2 ? $# : 2))
+[ $# -gt 0 ] || set -- device truth vectors matrix memcheck racecheck synccheck initcheck doctor \
+    check quick activities faults descriptors sweep aa twin
+
+most_bytes=$((15 * 1024 * 1024))
+bench=$build/bin/bench
+export SAB_VECTORS=$source_dir/tests/vectors SAB_FIXTURES=$build/fixtures NO_COLOR=1
+
+[ -x "$bench" ] || { echo "gpu_proof.sh: no program '$bench': build it first" >&2; exit 2; }
+mkdir -p "$out" || exit 2
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/proof/results"
+failed=0
+
+# The archive comes without samples where it would be too large with them.
+pack() {
+    tar -C "$work" -czf "$out/proof.tar.gz" proof
+    if [ "$(stat -c %s "$out/proof.tar.gz")" -gt "$most_bytes" ]; then
+        tar -C "$work" --exclude samples.csv -czf "$out/proof.tar.gz" proof
+        echo "samples.csv left out: the archive would be too large" >>"$out/summary.txt"
+    fi
+}
+
+# limited SECONDS WANTED LOG COMMAND...: WANTED is the exit status that is due.
+limited() {
+    local seconds=$1 wanted=$2 log=$3 begin=$SECONDS status word=ok
+    shift 3
+    timeout -k 10 "$seconds" "$@" >"$work/proof/$log.log" 2>&1
+    status=$?
+    if [ $status -ne "$wanted" ]; then
+        word="FAILED (due: $wanted)"
+        failed=1
+    fi
+    printf '%-28s exit %3d  %4d s  %s\n' "$log" $status $((SECONDS - begin)) "$word" |
+        tee -a "$out/summary.txt"
+    if [ "$word" != ok ]; then
+        tail -n 15 "$work/proof/$log.log"
+    fi
+    pack
+}
+
+program() { # SECONDS NAME
+    limited "$1" 0 "$2" "$build/tests/$2"
+}
+
+sanitizer() { # TOOL
+    limited 150 0 "$1-vectors" compute-sanitizer --tool "$1" --error-exitcode 9 \
+        "$build/tests/gpu_vectors" --quick
+    limited 150 0 "$1-matrix" compute-sanitizer --tool "$1" --error-exitcode 9 \
+        "$build/tests/gpu_matrix" --quick
+}
+
+config() { # SECONDS NAME FILE [FLAG...]
+    local seconds=$1 name=$2 file=$3
+    shift 3
+    limited "$seconds" 0 "$name" "$bench" run --config "$source_dir/$file" \
+        --out "$work/proof/results/$name" "$@"
+}
+
+# Each broken kernel, and the exit status that says that it was caught.
+faults() {
+    local pair
+    for pair in right:0 writes_nothing:3 right_at_first:3 writes_before:3 writes_behind:3 wrong:3 \
+        faults:4 hangs:4; do
+        limited 90 "${pair#*:}" "fault-${pair%:*}" "$bench" run \
+            --config "$source_dir/tests/gpu/faults.ini" \
+            --arm.broken.kernel "sage_fwd/${pair%:*}" \
+            --out "$work/proof/results/fault-${pair%:*}"
+    done
+}
+
+step() { # NAME SEED
+    local name=$1${2:+-seed$2} seed=${2:+--seed $2}
+    # shellcheck disable=SC2086 # no seed is no argument
+    case $1 in
+    device) program 120 gpu_device ;;
+    truth) program 180 gpu_truth ;;
+    vectors) program 120 gpu_vectors ;;
+    matrix) program 240 gpu_matrix ;;
+    memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;
+    doctor) limited 60 0 doctor "$bench" doctor ;;
+    check)
+        limited 120 0 check "$bench" check --config "$source_dir/configs/quick.ini" \
+            --out "$work/proof/results/check"
+        ;;
+    quick) config 120 "$name" configs/quick.ini $seed ;;
+    activities) config 120 "$name" tests/gpu/activities.ini $seed ;;
+    faults) faults ;;
+    descriptors) config 300 "$name" configs/sage_descriptors.ini $seed ;;
+    sweep) config 560 "$name" configs/sage_sweep.ini $seed ;;
+    long) config 560 "$name" configs/sage_sweep_long.ini $seed ;;
+    aa) config 480 "$name" configs/aa_sage.ini $seed ;;
+    twin) config 480 "$name" configs/twin_sage.ini $seed ;;
+    *)
+        echo "gpu_proof.sh: no step '$1'; the head of the script lists them" >&2
+        failed=1
+        ;;
+    esac
+}
+
+for wanted in "$@"; do
+    name=${wanted%%:*}
+    seed=${wanted#"$name"}
+    step "$name" "${seed#:}"
+done
+echo "summary in $out/summary.txt, everything in $out/proof.tar.gz"
+exit $failed

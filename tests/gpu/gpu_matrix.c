@@ -1,0 +1,386 @@
+/*
+ * gpu_matrix.c - the test matrix of the Sage contract (section 9.3) and its edges, on every CUDA
+ * kernel of sage_fwd in a library, against the oracle: all 25 keys, ragged ends, contents that no
+ * recipe makes, long sequences, offsets beyond 2^31.
+ *
+ *   gpu_matrix [--quick] [--only GLOB] [LIBRARY]
+ */
+#include "axis.h"
+#include "case_build.h"
+#include "gpu_rig.h"
+
+#define BIG_BYTES (64ull << 20) /* above it inputs are not brought home */
+#define KEYS_NR   25
+
+struct matrix_case {
+    const char *name, *axes;
+    void (*change)(const struct rig_problem *rp, void *const *host); /* inputs, in place */
+    bool no_counts; /* the call is made without q2k_block_nums */
+    bool large;     /* not in a quick run */
+};
+
+struct matrix {
+    struct rig rig;
+    const struct op_model *op;
+    int threads;
+    bool key[2][4][2][2][2];
+};
+
+#define PLACE(name) SAB_T_sage_fwd_##name
+
+/* Each second slot holds what the one before it holds: the block counts twice (section 4). */
+static void duplicate_slots(const struct rig_problem *rp, void *const *host)
+{
+    const int64_t cap = rp->p.tensor[PLACE(q2k_block_index)].shape[3];
+    int32_t *index = host[PLACE(q2k_block_index)];
+
+    for (int64_t i = 0; i < rp->p.tensor[PLACE(q2k_block_index)].elements; i++)
+        if (i % cap % 2 == 1)
+            index[i] = index[i - 1];
+}
+
+static void odd_sizes(const struct rig_problem *rp, void *const *host)
+{
+    static const int32_t sizes[] = {0, -5, 64, 65, INT32_MAX, 40, 1, INT32_MIN, 63};
+    int32_t *size = host[PLACE(block_sizes)];
+
+    for (int64_t i = 0; i < rp->p.tensor[PLACE(block_sizes)].elements; i++)
+        size[i] = sizes[(size_t)i % (sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+static void no_tokens(const struct rig_problem *rp, void *const *host)
+{
+    int32_t *size = host[PLACE(block_sizes)];
+
+    for (int64_t i = 0; i < rp->p.tensor[PLACE(block_sizes)].elements; i++)
+        size[i] = -(int32_t)i;
+}
+
+/* All slots of every row name the last block. */
+static void last_block_only(const struct rig_problem *rp, void *const *host)
+{
+    const int64_t last = rp->p.tensor[PLACE(k_scale)].shape[2] - 1;
+    int32_t *index = host[PLACE(q2k_block_index)];
+
+    for (int64_t i = 0; i < rp->p.tensor[PLACE(q2k_block_index)].elements; i++)
+        index[i] = (int32_t)last;
+}
+
+/* As the contract has it, `data = public` goes with the scale of 0.5: on the suite's own data it
+ * makes few weights large, and the rounding of one weight passes the bar of an element. */
+
+/* The count styles of the product, section 9.3, and the contiguous one that completes the keys. */
+static const struct matrix_case styles[] = {
+    {.name = "per_row", .axes = "topk=3 pattern=topk counts=varying promise=per_row"},
+    {.name = "omitted", .axes = "topk=3 pattern=topk promise=scalar"},
+    {.name = "uniform", .axes = "topk=3 pattern=topk promise=uniform"},
+    {.name = "omitted_uniform", .axes = "topk=3 pattern=topk promise=uniform", .no_counts = true},
+    {.name = "empty_omitted", .axes = "density=0 cap=3 promise=scalar"},
+    {.name = "empty_uniform", .axes = "density=0 cap=3 promise=uniform"},
+    {.name = "empty_contiguous", .axes = "density=0 cap=3 promise=uniform_contiguous"},
+    {.name = "contiguous", .axes = "topk=3 promise=uniform_contiguous"},
+};
+
+#define RAGGED "pattern=topk promise=per_row"
+
+static const struct matrix_case cases[] = {
+    {.name = "aligned_full", .axes = "seqlen=128 topk=2"},
+    {.name = "aligned_half", .axes = "heads=8 seqlen=512 topk=4"},
+    {.name = "aligned_sparse", .axes = "batch=2 heads=4 seqlen=256 topk=1"},
+    {.name = "aligned_dense", .axes = "batch=2 heads=8 seqlen=1024 topk=12", .large = true},
+    {.name = "custom_softmax_scale",
+     .axes = "heads=4 seqlen=256 topk=2 softmax_scale=0.5 data=public"},
+    {.name = "ragged_q", .axes = "heads=4 seqlen_q=100 seqlen_k=128 topk=2"},
+    {.name = "ragged_k", .axes = "heads=4 seqlen_q=128 seqlen_k=100 topk=2"},
+    {.name = "ragged_qk", .axes = "heads=4 seqlen=100 topk=2"},
+    {.name = "noncontiguous_ragged", .axes = "heads=4 seqlen=4000 topk=16 " RAGGED, .large = true},
+    {.name = "noncontiguous_tail", .axes = "heads=4 seqlen_q=128 seqlen_k=4033 topk=16 " RAGGED},
+    {.name = "empty_rows", .axes = "heads=4 seqlen=256 topk=4 counts=varying"},
+    {.name = "block_sizes_global", .axes = "seqlen=128 topk=2 sizes_mode=1"},
+    {.name = "block_sizes_batch", .axes = "seqlen=128 topk=2 sizes_mode=2"},
+    {.name = "block_sizes_head", .axes = "seqlen=128 topk=2 sizes_mode=3"},
+    {.name = "scalar_below_cap", .axes = "batch=2 seqlen_q=100 seqlen_k=257 topk=2 cap=3"},
+    {.name = "scalar_only",
+     .axes = "batch=2 seqlen_q=100 seqlen_k=257 topk=2 cap=3 promise=scalar"},
+    {.name = "public_data", .axes = "heads=4 seqlen=512 topk=4 data=public"},
+    {.name = "one_key", .axes = "seqlen_q=70 seqlen_k=1 topk=1"},
+    {.name = "one_key_in_tail", .axes = "seqlen_q=70 seqlen_k=65 topk=2"},
+    {.name = "one_query", .axes = "batch=3 seqlen_q=1 seqlen_k=512 topk=5"},
+    {.name = "one_of_each", .axes = "seqlen_q=1 seqlen_k=1 topk=1"},
+    {.name = "cap_beyond_blocks", .axes = "heads=4 seqlen=320 topk=3 cap=20 " RAGGED},
+    {.name = "dense", .axes = "heads=3 seqlen=1000 density=1"},
+    {.name = "wraps_over_tail", .axes = "batch=2 heads=3 seqlen_q=200 seqlen_k=1025 topk=9"},
+    {.name = "multiples_of_8",
+     .axes = "heads=4 seqlen_q=1024 seqlen_k=4096 topk=40 pattern=topk counts=varying",
+     .large = true},
+    {.name = "duplicates", .axes = "heads=3 seqlen=700 topk=6 " RAGGED, .change = duplicate_slots},
+    {.name = "last_block_only",
+     .axes = "heads=3 seqlen_q=200 seqlen_k=257 topk=3 " RAGGED,
+     .change = last_block_only},
+    {.name = "odd_sizes_global",
+     .axes = "heads=3 seqlen_q=200 seqlen_k=1100 topk=11 sizes_mode=1 " RAGGED,
+     .change = odd_sizes},
+    {.name = "odd_sizes_batch",
+     .axes = "batch=3 seqlen_q=200 seqlen_k=1100 topk=11 sizes_mode=2",
+     .change = odd_sizes},
+    {.name = "odd_sizes_head",
+     .axes = "heads=3 seqlen_q=200 seqlen_k=1100 topk=11 sizes_mode=3",
+     .change = odd_sizes},
+    {.name = "no_tokens", .axes = "seqlen=320 topk=5 sizes_mode=1", .change = no_tokens},
+    {.name = "many_heads", .axes = "batch=300 heads=300 seqlen=1 topk=1", .large = true},
+    {.name = "long_dense_tail",
+     .axes = "heads=4 seqlen_q=2048 seqlen_k=16321 density=1 " RAGGED,
+     .large = true},
+    {.name = "beyond_65536", .axes = "seqlen=70001 topk=8 " RAGGED, .large = true},
+    {.name = "index_beyond_2_31",
+     .axes = "heads=48 seqlen_q=65536 seqlen_k=4096 topk=2 cap=65537 " RAGGED,
+     .large = true},
+};
+
+/* "seqlen=128 topk=2" into a builder. */
+static int set_axes(struct case_builder *b, const char *axes, struct err *err)
+{
+    char text[256], *rest = text;
+
+    snprintf(text, sizeof(text), "%s", axes);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        char *value = strchr(word, '=');
+        struct axis_element element = {.expr = NULL};
+        int place[2];
+        size_t nr;
+
+        if (!value)
+            return err_set(err, ERR_BUG, "'%s' is no AXIS=VALUE", word);
+        *value++ = '\0';
+        nr = axis_targets(b->op, word, place);
+        if (nr == 0)
+            return axis_unknown(b->op, word, err);
+        for (size_t i = 0; i < nr; i++) {
+            if (axis_value_read(&b->op->axes[place[i]], value, &element.value, err) < 0)
+                return -1;
+            case_builder_set(b, (size_t)place[i], &element, NULL, 0);
+        }
+    }
+    return 0;
+}
+
+static int make_case(const struct matrix *m, const char *axes, struct op_case *c, struct err *err)
+{
+    struct case_builder b;
+
+    return case_builder_init(&b, m->op, 4951, err) < 0 || set_axes(&b, axes, err) < 0 ||
+                   case_builder_resolve(&b, err) < 0
+               ? -1
+               : case_builder_finish(&b, c, err);
+}
+
+struct inputs {
+    const struct matrix_case *mc;
+    void *host[SAB_MAX_TENSORS]; /* NULL where the inputs stay on the device */
+};
+
+static bool is_big(const struct op_problem *p)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t t = 0; t < p->spec->tensors_nr; t++)
+        bytes += p->tensor[t].bytes;
+    return bytes > BIG_BYTES;
+}
+
+/* Brings an input home; the host's recipe must give the same bytes. */
+static int bring_home(struct rig *rig, const struct rig_problem *rp, uint32_t t, void **host,
+                      struct err *err)
+{
+    const struct op_tensor *o = &rp->p.tensor[t];
+    void *own = malloc(o->bytes + 1);
+    struct op_source src;
+    int rc = -1;
+
+    *host = malloc(o->bytes + 1);
+    op_source_recipes(&src, &rp->p);
+    if (!own || !*host)
+        err_memory(err);
+    else if (src.read(src.ctx, t, 0, o->elements, own) < 0)
+        err_set(err, ERR_BUG, "the recipe of '%s' cannot be read", rp->p.spec->tensors[t].name);
+    else
+        rc = device_download(rig->dev, *host, rp->tensor[t].data, o->bytes, err);
+    if (rc == 0 && memcmp(own, *host, o->bytes) != 0)
+        rc = err_set(err, ERR_WRONG, "'%s' differs between the host's recipe and the device's",
+                     rp->p.spec->tensors[t].name);
+    free(own);
+    return rc;
+}
+
+/* By the recipes, on the device; small ones come home, to be changed and for the oracle. */
+static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struct err *err)
+{
+    struct inputs *in = ctx;
+    const bool home = !is_big(&rp->p);
+
+    for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
+        const struct op_tensor *o = &rp->p.tensor[t];
+
+        if (!rp->base[t] || rp->tensor[t].role != SAB_IN)
+            continue;
+        if (device_generate(rig->dev, &o->recipe, rp->tensor[t].data, err) < 0)
+            return -1;
+        if (home && bring_home(rig, rp, t, &in->host[t], err) < 0)
+            return -1;
+    }
+    if (!home || !in->mc->change)
+        return 0;
+    in->mc->change(rp, in->host);
+    for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
+        if (in->host[t] && device_upload(rig->dev, rp->tensor[t].data, in->host[t],
+                                         rp->p.tensor[t].bytes, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_output(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst,
+                       struct err *err)
+{
+    const struct rig_problem *rp = ctx;
+    const size_t size = sab_dtype_size(rp->p.tensor[tensor].dtype);
+
+    (void)err;
+    memcpy(dst, (const char *)rp->out[tensor] + (size_t)at * size, (size_t)n * size);
+    return 0;
+}
+
+static int judge_case(const struct matrix *m, const struct op_case *c, struct rig_problem *rp,
+                      const struct inputs *in, const struct sab_kernel *row, struct judgement *j,
+                      struct err *err)
+{
+    struct op_buffers buffers = {.problem = &rp->p};
+    struct bar bars[OP_MAX_BARS];
+    struct op_slices slices;
+    struct op_source src;
+    size_t nr, kept = 0;
+    int rc;
+
+    memcpy(buffers.data, in->host, sizeof(buffers.data));
+    if (is_big(&rp->p))
+        op_source_recipes(&src, &rp->p);
+    else
+        op_source_buffers(&src, &buffers);
+    op_slices_init(&slices);
+    rc = m->op->slices(c, RIG_ORACLE_FLOPS, &slices, err);
+    if (rc == 0)
+        rc = m->op->oracle(&rp->p, &src, row->attributes, row->attributes_nr, m->threads, &slices,
+                           err);
+    if (rc == 0) {
+        nr = m->op->bars(c, !slices.complete, bars);
+        for (size_t i = 0; i < nr; i++)
+            if (row->attributes_nr || bars[i].kind != BAR_EMULATED)
+                bars[kept++] = bars[i];
+        rc = judge(&rp->p, bars, kept, &slices, read_output, rp, j, err);
+    }
+    op_slices_release(&slices);
+    return rc;
+}
+
+/* Section 6: the key that the call has. */
+static void note_key(struct matrix *m, const struct op_problem *p)
+{
+    const struct op_tensor *sizes = &p->tensor[PLACE(block_sizes)];
+    const bool uniform = p->param[SAB_P_sage_fwd_uniform_block_count].i != 0;
+    const int mode = sizes->dtype == SAB_NONE ? 0 : sizes->rank;
+
+    m->key[p->tensor[PLACE(q2k_block_nums)].dtype != SAB_NONE && !uniform][mode]
+          [mode == 0 && p->tensor[PLACE(k_int8)].shape[2] % 64 == 0]
+          [uniform && p->param[SAB_P_sage_fwd_block_sparse_num].i > 0]
+          [p->param[SAB_P_sage_fwd_contiguous_block_indices].i != 0] = true;
+}
+
+static void run_case(struct matrix *m, const struct sab_kernel *row, const struct matrix_case *mc)
+{
+    struct rig_problem rp = {.guard = 0};
+    struct inputs in = {.mc = mc};
+    struct judgement j;
+    struct op_case c;
+    struct err err = ERR_INIT;
+    char name[256];
+    int rc;
+
+    snprintf(name, sizeof(name), "%s/%s %s", row->op, row->name, mc->name);
+    if (!rig_wants(&m->rig, name) || (mc->large && m->rig.quick))
+        return;
+    rc = make_case(m, mc->axes, &c, &err);
+    if (rc == 0)
+        rc = m->op->describe(&c, &rp.p, &err);
+    if (rc == 0) {
+        if (mc->no_counts)
+            rp.p.tensor[PLACE(q2k_block_nums)] = (struct op_tensor){.dtype = SAB_NONE};
+        note_key(m, &rp.p);
+        rc = rig_run(&m->rig, &rp, row, fill_inputs, &in, &err);
+    }
+    if (rc == 0)
+        rc = judge_case(m, &c, &rp, &in, row, &j, &err);
+    if (rc == 0)
+        tap_ok(&m->rig.tap, j.pass,
+               "%s: %lld elements, max abs %.3g, relative L2 %.3g, emulated %.3g%s%s", name,
+               (long long)j.compared, j.max_abs, j.rel_l2, j.emulated_rel_l2, j.pass ? "" : ": ",
+               j.text);
+    else if (rc > 0)
+        printf("# %s: not served: %s\n", name, err.text);
+    else
+        tap_ok(&m->rig.tap, false, "%s: %s", name, err.text);
+    m->rig.skipped += rc > 0;
+    rig_problem_close(&m->rig, &rp);
+    for (uint32_t t = 0; t < SAB_MAX_TENSORS; t++)
+        free(in.host[t]);
+    err_clear(&err);
+}
+
+static void run_product(struct matrix *m, const struct sab_kernel *row)
+{
+    static const int seqlens[] = {320, 257};
+
+    for (int mode = 0; mode <= 3; mode++)
+        for (int s = 0; s < 2; s++)
+            for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
+                struct matrix_case mc = styles[i];
+                char name[64], axes[256];
+
+                snprintf(name, sizeof(name), "product_%s_m%d_k%d", mc.name, mode, seqlens[s]);
+                snprintf(axes, sizeof(axes),
+                         "batch=2 heads=2 seqlen_q=100 seqlen_k=%d sizes_mode=%d %s", seqlens[s],
+                         mode, mc.axes);
+                mc.name = name;
+                mc.axes = axes;
+                run_case(m, row, &mc);
+            }
+}
+
+static int keys_seen(const struct matrix *m)
+{
+    const bool *key = &m->key[0][0][0][0][0];
+    int nr = 0;
+
+    for (size_t i = 0; i < sizeof(m->key); i++)
+        nr += key[i];
+    return nr;
+}
+
+int main(int argc, char **argv)
+{
+    struct matrix m = {.threads = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    const struct sab_kernel *row;
+    size_t at = 0;
+    int rc = rig_open(&m.rig, argc, argv);
+
+    if (rc != 0)
+        return rc;
+    m.op = op_model_find("sage_fwd");
+    while ((row = rig_kernel(&m.rig, m.op->name, &at))) {
+        run_product(&m, row);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+            run_case(&m, row, &cases[i]);
+    }
+    if (!m.rig.only)
+        tap_ok(&m.rig.tap, keys_seen(&m) == KEYS_NR, "%d of %d keys were run", keys_seen(&m),
+               KEYS_NR);
+    return rig_close(&m.rig);
+}
