@@ -62,8 +62,10 @@ limited() {
     pack
 }
 
-program() { # SECONDS NAME
-    limited "$1" 0 "$2" "$build/tests/$2"
+program() { # SECONDS NAME [ARGUMENT...]
+    local seconds=$1 name=$2
+    shift 2
+    limited "$seconds" 0 "$name" "$build/tests/$name" "$@"
 }
 
 sanitizer() { # TOOL
@@ -97,7 +99,9 @@ step() { # NAME SEED
     # shellcheck disable=SC2086 # no seed is no argument
     case $1 in
     device) program 120 gpu_device ;;
-    truth) program 180 gpu_truth ;;
+    truth)
+        program 180 gpu_truth "$build/tests/libgpu_twin_a.so" "$build/tests/libgpu_twin_b.so"
+        ;;
     vectors) program 120 gpu_vectors ;;
     matrix) program 240 gpu_matrix ;;
     memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;

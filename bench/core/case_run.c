@@ -269,7 +269,12 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
 
     memset(arm, 0, sizeof(*arm));
     arm->job = &job->arm[i];
-    arm->plan_arm = &run->worker->plan->arm[arm->job->plan_arm];
+    /* By name: the parent's plan may have lost arms to --arm, this one has them all. */
+    for (size_t k = 0; k < run->worker->plan->arms_nr; k++)
+        if (!strcmp(run->worker->plan->arm[k].name, arm->job->arm))
+            arm->plan_arm = &run->worker->plan->arm[k];
+    if (!arm->plan_arm)
+        return err_set(err, ERR_BUG, "the job's arm '%s' is not in the plan", arm->job->arm);
     arm->library = &run->worker->library[i];
     arm->jitter = NAN;
     if (!plan_arm_serves(arm->plan_arm, run->item) ||

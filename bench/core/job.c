@@ -52,6 +52,7 @@ void job_release(struct job *job)
         free(job->arm[i].library);
         free(job->arm[i].origin);
         free(job->arm[i].sha256);
+        free(job->arm[i].arm);
     }
     free(job->arm);
     for (size_t i = 0; i < job->nr; i++) {
@@ -67,11 +68,10 @@ static json_t *arms_to_json(const struct job *job)
     json_t *list = json_array();
     for (size_t i = 0; list && i < job->arms_nr; i++) {
         const struct job_arm *a = &job->arm[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s, s:I, s:b, s:b}", "label", a->label,
-                                        "library", a->library, "origin", a->origin, "sha256",
-                                        a->sha256, "plan_arm", (json_int_t)a->plan_arm, "baseline",
-                                        a->baseline, "duplicate", a->duplicate));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "label",
+                                              a->label, "library", a->library, "origin", a->origin,
+                                              "sha256", a->sha256, "arm", a->arm, "baseline",
+                                              a->baseline, "duplicate", a->duplicate));
     }
     return list;
 }
@@ -112,18 +112,17 @@ static int arms_from_json(struct job *job, const json_t *list, struct err *err)
         return err_memory(err);
     for (size_t i = 0; i < nr; i++) {
         struct job_arm *a = &job->arm[job->arms_nr++];
-        const char *label, *library, *origin, *sha256;
-        json_int_t plan_arm;
+        const char *label, *library, *origin, *sha256, *arm;
         int baseline, duplicate;
-        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:s, s:s, s:I, s:b, s:b}", "label",
-                        &label, "library", &library, "origin", &origin, "sha256", &sha256,
-                        "plan_arm", &plan_arm, "baseline", &baseline, "duplicate", &duplicate))
+        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "label",
+                        &label, "library", &library, "origin", &origin, "sha256", &sha256, "arm",
+                        &arm, "baseline", &baseline, "duplicate", &duplicate))
             return err_set(err, ERR_BUG, "a job's arm %zu cannot be read", i);
-        a->plan_arm = (size_t)plan_arm;
         a->baseline = baseline;
         a->duplicate = duplicate;
         if (take(&a->label, label, err) || take(&a->library, library, err) ||
-            take(&a->origin, origin, err) || take(&a->sha256, sha256, err))
+            take(&a->origin, origin, err) || take(&a->sha256, sha256, err) ||
+            take(&a->arm, arm, err))
             return -1;
     }
     return 0;

@@ -31,11 +31,11 @@ enum job_mode {
 
 /* One arm as the parent resolved it. */
 struct job_arm {
-    char *label;     /* "base", "head", "base'" for the duplicate */
-    char *library;   /* absolute path; a private copy where another arm has the same file */
-    char *origin;    /* the path that the user named, for rows */
-    char *sha256;    /* of origin */
-    size_t plan_arm; /* index into plan.arm: kernel, options, overrides */
+    char *label;   /* "base", "head", "base'" for the duplicate */
+    char *library; /* absolute path; a private copy where another arm has the same file */
+    char *origin;  /* the path that the user named, for rows */
+    char *sha256;  /* of origin */
+    char *arm;     /* name of the plan's arm: kernel, options, overrides */
     bool baseline;
     bool duplicate; /* A' */
 };

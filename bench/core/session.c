@@ -217,9 +217,9 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
         const struct arm_entry *e = &s->arms.item[i];
         struct job_arm *a = &job->arm[job->arms_nr++];
         if (copy_text(&a->label, e->label, err) || copy_text(&a->library, arm_entry_file(e), err) ||
-            copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err))
+            copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err) ||
+            copy_text(&a->arm, s->plan.arm[e->plan_arm].name, err))
             return -1;
-        a->plan_arm = e->plan_arm;
         a->baseline = e->baseline;
         a->duplicate = e->duplicate;
     }

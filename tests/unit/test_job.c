@@ -81,7 +81,7 @@ static void job_round_trip(void **state)
     assert_int_equal(b.arms_nr, 2);
     assert_string_equal(b.arm[1].label, "base'");
     assert_string_equal(b.arm[1].library, "/b.so");
-    assert_int_equal(b.arm[1].plan_arm, 7);
+    assert_string_equal(b.arm[1].arm, "base");
     assert_true(b.arm[0].baseline && !b.arm[0].duplicate);
     assert_true(!b.arm[1].baseline && b.arm[1].duplicate);
     assert_int_equal(b.nr, 1);
