@@ -34,8 +34,10 @@ static void fill(struct job *job)
     job->arm = calloc(2, sizeof(*job->arm));
     assert_non_null(job->arm);
     job->arms_nr = 2;
-    job->arm[0] = (struct job_arm){copy("base"), copy("/a.so"), copy("a.so"), copy("12"), 0, 1, 0};
-    job->arm[1] = (struct job_arm){copy("base'"), copy("/b.so"), copy("a.so"), copy("12"), 7, 0, 1};
+    job->arm[0] =
+        (struct job_arm){copy("base"), copy("/a.so"), copy("a.so"), copy("12"), copy("base"), 1, 0};
+    job->arm[1] = (struct job_arm){
+        copy("base'"), copy("/b.so"), copy("a.so"), copy("12"), copy("base"), 0, 1};
     job->item = calloc(1, sizeof(*job->item));
     assert_non_null(job->item);
     job->nr = 1;
