@@ -11,16 +11,19 @@ extern const struct sab_kernel sage_fwd_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
+extern const struct sab_kernel sage_fwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
 static const struct sab_kernel sage_fwd_mma_row = SAB_ABSENT_ROW(sage_fwd, "mma");
+static const struct sab_kernel sage_fwd_wgmma_row = SAB_ABSENT_ROW(sage_fwd, "wgmma");
 #endif
 
 static const struct sab_kernel *const kernels[] = {
     &sage_fwd_cpu_row,
     &sage_fwd_reference_row,
     &sage_fwd_mma_row,
+    &sage_fwd_wgmma_row,
 };
 
 static const struct sab_library library = {

@@ -54,15 +54,19 @@ __device__ __forceinline__ void barrier_wait(uint64_t *barrier, uint32_t parity)
     }
 }
 
-/* One thread: fills a stage with a box of a rank 4 tensor. `bytes` is the whole box: elements out
- * of range arrive as zeros and count. */
-__device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_t bytes,
-                                         const void *map, int x0, int x1, int x2, int x3)
+/* One thread: the arrival of a `full` barrier, which then also waits for `bytes` of boxes. */
+__device__ __forceinline__ void expect_boxes(uint64_t *full, uint32_t bytes)
+{
+    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                         cuda::ptx::space_shared, full, bytes);
+}
+
+/* One thread: asks for a box of a rank 4 tensor, whose bytes count at `full`. */
+__device__ __forceinline__ void ask_box(uint8_t *stage, uint64_t *full, const void *map, int x0,
+                                        int x1, int x2, int x3)
 {
     const int32_t at[4] = {x0, x1, x2, x3};
 
-    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
-                                         cuda::ptx::space_shared, full, bytes);
 #if __CUDA_ARCH__ >= 1000
     cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_shared, cuda::ptx::space_global, stage, map,
                                     at, full);
@@ -70,6 +74,15 @@ __device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_
     cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, stage, map,
                                     at, full);
 #endif
+}
+
+/* One thread: fills a stage with a box of a rank 4 tensor. `bytes` is the whole box: elements out
+ * of range arrive as zeros and count. */
+__device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_t bytes,
+                                         const void *map, int x0, int x1, int x2, int x3)
+{
+    expect_boxes(full, bytes);
+    ask_box(stage, full, map, x0, x1, x2, x3);
 }
 
 /*

@@ -1,217 +1,36 @@
 /*
- * mma.cu - host side of sage_fwd/mma: limits, tensor maps by value, the kernel of a call's key.
+ * mma.cu - the hooks of sage_fwd/mma.
  */
 #include "mma.h"
 
-#include <cuda_runtime.h>
-#include <stdlib.h>
+#include "mma_host.h"
 
-#include "cuda_check.h"
-#include "mma_keys.h"
-#include "tensor_map.h"
+#define SAGE_ROW(name, M, F) sage_mma_##name,
+static const struct sage_mma_variant *const tables[SAGE_MMA_SIZES_NR] = {SAGE_MMA_SIZES(SAGE_ROW)};
+#undef SAGE_ROW
 
-struct mma_plan {
-    struct sage_mma_args args;
-    void (*kernel)(const struct sage_mma_args);
-    unsigned blocks;
+static const struct sage_mma_form form = {
+    "sage_fwd/mma", tables, SAGE_MMA_THREADS, SAGE_MMA_SHARED_BYTES, sage_call_check_arch,
 };
-
-#define SAGE_MMA_ROW(name, M, F) sage_mma_##name,
-static const struct sage_mma_variant *const tables[SAGE_MMA_SIZES_NR] = {
-    SAGE_MMA_SIZES(SAGE_MMA_ROW)};
-#undef SAGE_MMA_ROW
-
-/* Rule R2: a missing kernel is an error, never another key. */
-static int find_kernel(struct mma_plan *plan, const struct sage_key *key, struct sab_message *msg)
-{
-    for (const struct sage_mma_variant *table : tables) {
-        for (int i = 0; i < SAGE_MMA_COUNTS_NR; i++) {
-            const struct sage_key *k = &table[i].key;
-
-            if (k->block_nums == key->block_nums && k->sizes_mode == key->sizes_mode &&
-                k->full_tiles == key->full_tiles && k->nonempty == key->nonempty &&
-                k->contiguous == key->contiguous) {
-                plan->kernel = table[i].kernel;
-                return SAB_OK;
-            }
-        }
-    }
-    return sab_say(msg, SAB_FAILED, "no kernel for key %d%d%d%d%d", key->block_nums,
-                   key->sizes_mode, key->full_tiles, key->nonempty, key->contiguous);
-}
-
-struct limit {
-    const char *what;
-    int64_t value;
-};
-
-/* TMA coordinates and the slots of a row are 32-bit, and one grid dimension holds every tile. */
-static int check_limits(const struct sage_call *call, struct sab_message *msg)
-{
-    const int64_t most = INT32_MAX;
-    const int64_t last_token = most - SAGE_BLOCK;
-    const struct limit limits[] = {
-        {"batch", call->batch},
-        {"heads", call->heads},
-        {"capacity of q2k_block_index", call->cap},
-    };
-
-    for (const struct limit &l : limits) {
-        if (l.value > most)
-            return sab_say(msg, SAB_UNSUPPORTED, "%s: at most %lld is served, given %lld", l.what,
-                           (long long)most, (long long)l.value);
-    }
-    if (call->seqlen_q > last_token || call->seqlen_k > last_token)
-        return sab_say(
-            msg, SAB_UNSUPPORTED,
-            "sequence length: at most %lld tokens are served, given %lld queries and %lld "
-            "keys",
-            (long long)last_token, (long long)call->seqlen_q, (long long)call->seqlen_k);
-    if (call->batch > most / call->heads / call->query_tiles)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "grid: at most %lld query tiles are served, given %lld x %lld x %lld",
-                       (long long)most, (long long)call->batch, (long long)call->heads,
-                       (long long)call->query_tiles);
-    return SAB_OK;
-}
-
-/* A [B,H,rows,width] tensor of bytes, read in boxes of box_rows x box_width. */
-static int encode(CUtensorMap *map, const char *name, const void *base,
-                  const struct sage_call *call, int64_t rows, int64_t width, const uint32_t box[2],
-                  CUtensorMapSwizzle swizzle, struct sab_message *msg)
-{
-    struct sab_map_shape shape = {};
-
-    shape.name = name;
-    shape.base = const_cast<void *>(base);
-    shape.type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-    shape.swizzle = swizzle;
-    shape.rank = 4;
-    const int64_t size[4] = {width, rows, call->heads, call->batch};
-    uint64_t bytes = 1;
-    for (int i = 0; i < 4; i++) {
-        shape.size[i] = (uint64_t)size[i];
-        shape.stride_bytes[i] = bytes;
-        shape.box[i] = i < 2 ? box[i] : 1;
-        bytes *= (uint64_t)size[i];
-    }
-    return sab_map_encode(map, &shape, msg);
-}
-
-static int encode_maps(struct sage_mma_args *args, const struct sage_call *call,
-                       struct sab_message *msg)
-{
-    static const uint32_t qk_box[2] = {SAGE_HEAD_DIM, SAGE_BLOCK},
-                          v_box[2] = {SAGE_BLOCK, SAGE_HEAD_DIM};
-    int status = encode(&args->q, "q_int8", call->q, call, call->seqlen_q, SAGE_HEAD_DIM, qk_box,
-                        CU_TENSOR_MAP_SWIZZLE_128B, msg);
-
-    if (status == SAB_OK)
-        status = encode(&args->k, "k_int8", call->k, call, call->seqlen_k, SAGE_HEAD_DIM, qk_box,
-                        CU_TENSOR_MAP_SWIZZLE_128B, msg);
-    if (status == SAB_OK)
-        status = encode(&args->v, "v_fp8", call->v, call, SAGE_HEAD_DIM,
-                        SAGE_BLOCK * call->key_blocks, v_box, CU_TENSOR_MAP_SWIZZLE_64B, msg);
-    return status;
-}
-
-static void fill_args(struct sage_mma_args *args, const struct sage_call *call)
-{
-    args->q_scale = call->q_scale;
-    args->k_scale = call->k_scale;
-    args->v_scale = call->v_scale;
-    args->block_index = call->block_index;
-    args->block_nums = call->block_nums;
-    args->block_sizes = call->block_sizes;
-    args->out = call->out;
-    args->cap = call->cap;
-    args->seqlen_q = (int32_t)call->seqlen_q;
-    args->seqlen_k = (int32_t)call->seqlen_k;
-    args->heads = (int32_t)call->heads;
-    args->query_tiles = (int32_t)call->query_tiles;
-    args->key_blocks = (int32_t)call->key_blocks;
-    args->block_sparse_num = (int32_t)call->block_sparse_num;
-    args->scale_log2 = call->scale_log2;
-}
-
-/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
-static int load_kernel(const struct mma_plan *plan, struct sab_message *msg)
-{
-    const void *kernel = reinterpret_cast<const void *>(plan->kernel);
-    struct cudaFuncAttributes attributes;
-    int status = sab_cuda_check(cudaFuncGetAttributes(&attributes, kernel),
-                                "load the kernel of sage_fwd/mma", msg);
-
-    if (status == SAB_OK)
-        status =
-            sab_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                SAGE_MMA_SHARED_BYTES),
-                           "set the shared memory of sage_fwd/mma", msg);
-    if (status == SAB_OK) /* room for three blocks a multiprocessor */
-        status = sab_cuda_check(cudaFuncSetAttribute(kernel,
-                                                     cudaFuncAttributePreferredSharedMemoryCarveout,
-                                                     cudaSharedmemCarveoutMaxShared),
-                                "set the shared memory carve-out of sage_fwd/mma", msg);
-    return status;
-}
 
 int sage_mma_supports(const struct sab_problem *problem, struct sab_message *msg)
 {
-    struct sage_call call;
-    int status = sage_call_init(&call, problem, SAB_VALIDATE_METADATA, msg);
-
-    if (status == SAB_OK)
-        status = sage_call_check_arch(problem, msg);
-    if (status == SAB_OK)
-        status = check_limits(&call, msg);
-    return status;
+    return sage_mma_form_supports(&form, problem, msg);
 }
 
 int sage_mma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                   void **plan, struct sab_message *msg)
 {
-    struct sage_call call;
-    int status = sage_call_init(&call, problem, SAB_VALIDATE_POINTERS, msg);
-
     (void)workspace;
-    *plan = NULL;
-    if (status == SAB_OK)
-        status = sage_call_check_arch(problem, msg);
-    if (status == SAB_OK)
-        status = check_limits(&call, msg);
-    if (status != SAB_OK)
-        return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct mma_plan *p = (struct mma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
-    if (!p)
-        return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
-    p->blocks = (unsigned)(call.batch * call.heads * call.query_tiles);
-    fill_args(&p->args, &call);
-    status = encode_maps(&p->args, &call, msg);
-    if (status == SAB_OK)
-        status = find_kernel(p, &call.key, msg);
-    if (status == SAB_OK)
-        status = load_kernel(p, msg);
-    if (status != SAB_OK) {
-        free(p);
-        return status;
-    }
-    *plan = p;
-    return SAB_OK;
+    return sage_mma_form_plan(&form, problem, plan, msg);
 }
 
 int sage_mma_launch(void *plan, void *stream, struct sab_message *msg)
 {
-    struct mma_plan *p = (struct mma_plan *)plan;
-    void *arguments[] = {&p->args};
-
-    return sab_cuda_check(cudaLaunchKernel(reinterpret_cast<const void *>(p->kernel), p->blocks,
-                                           SAGE_MMA_THREADS, arguments, SAGE_MMA_SHARED_BYTES,
-                                           static_cast<cudaStream_t>(stream)),
-                          "launch sage_fwd/mma", msg);
+    return sage_mma_form_launch(plan, stream, msg);
 }
 
 void sage_mma_free(void *plan)
 {
-    free(plan);
+    sage_mma_form_free(plan);
 }
