@@ -9,6 +9,8 @@ static const struct command commands[] = {
     {"list", cmd_list, "--config FILE",
      "print the expanded cases, arms, memory and time estimate; runs nothing"},
     {"check", cmd_check, "--config FILE", "check correctness and contract, without timing"},
+    {"aa", cmd_aa, "--config FILE",
+     "measure false alarms, noise floor and power: one arm against itself, --trials times"},
     {"report", cmd_report, "DIR", "print a finished run as Markdown"},
     {"plot", cmd_plot, "DIR", "draw the charts of a finished run"},
     {"doctor", cmd_doctor, "", "say what on this machine would spoil a run"},

@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "exit.h"
+#include "stats_aa.h"
 #include "ui.h"
 
 #define FIELD(name) offsetof(struct config_args, name)
@@ -19,6 +20,7 @@ static const struct option_row rows[] = {
     {"quiet", NULL, "no progress and no notes", OPTION_FLAG, FIELD(quiet), 'q'},
     {"operators", NULL, "list: the operators and their axes", OPTION_FLAG, FIELD(operators), 0},
     {"kernels", NULL, "list: the kernels of the library", OPTION_FLAG, FIELD(kernels), 0},
+    {"trials", "N", "aa: so many trials (40)", OPTION_INT, FIELD(trials), 0},
     {"help", NULL, "this text", OPTION_FLAG, FIELD(help), 'h'},
 };
 #define ROWS_NR (sizeof(rows) / sizeof(rows[0]))
@@ -50,6 +52,7 @@ int config_args_parse(struct config_args *args, struct option_result *result, co
     struct err err = ERR_INIT;
 
     memset(args, 0, sizeof(*args));
+    args->trials = AA_TRIALS;
     option_result_init(result);
     if (option_parse(rows, ROWS_NR, args, &keys, argc, argv, result, &err)) {
         *status = exit_report(&err);

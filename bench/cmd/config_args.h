@@ -13,6 +13,7 @@ struct config_args {
     const char *config;
     const char *out;
     struct text_list only, arm;
+    int64_t trials; /* of aa */
     bool resume, force, quiet, operators, kernels, help;
 };
 

@@ -73,7 +73,11 @@ static int finish(struct session *s, bool quiet)
     static const char *const files[] = {"report.md", "cases.csv", "samples.csv", "run.json"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         printf("%s/%s\n", s->store.dir, files[i]);
-    draw_charts(s);
+    /* Whoever pressed Ctrl-C does not want to wait for gnuplot. */
+    if (s->stopped)
+        session_note(s, "no charts: `bench plot %s` draws them", s->store.dir);
+    else
+        draw_charts(s);
     if (!s->store.summary.believed && !quiet)
         fprintf(stderr, "bench: not to be believed: a copy of the baseline differs from it\n");
     return session_status(s);

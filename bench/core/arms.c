@@ -226,11 +226,14 @@ int arm_set_resolve(struct arm_set *set, const struct plan *plan, enum sab_devic
         bool on_device, serves;
         char *path = library_path(arm, own_library, err);
         struct library *lib = path ? library_get(set, path, err) : NULL;
+        /* A path that is none was named with its line already. */
+        bool refused = path && !lib;
         free(path);
+        if (refused)
+            return err_prefix(err, "%s:%d: arm '%s'", arm->file ? arm->file : "-", arm->line,
+                              arm->name);
         if (!lib)
-            return err && !strstr(err->text, arm->name)
-                       ? err_prefix(err, "%s:%d: arm '%s'", arm->file, arm->line, arm->name)
-                       : -1;
+            return -1;
         if (arm_check(plan, arm, lib, kind, &on_device, &serves, err))
             return -1;
         if (!serves)

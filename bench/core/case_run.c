@@ -267,6 +267,9 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
     struct arm_run *arm = &run->arm[run->arms_nr];
     struct op_case c;
 
+    if (run->arms_nr == CASE_RUN_MAX_ARMS)
+        return err_set(err, ERR_CONFIG, "case '%s' has more than %d arms", run->item->id,
+                       CASE_RUN_MAX_ARMS);
     memset(arm, 0, sizeof(*arm));
     arm->job = &job->arm[i];
     /* By name: the parent's plan may have lost arms to --arm, this one has them all. */
@@ -280,9 +283,6 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
     if (!plan_arm_serves(arm->plan_arm, run->item) ||
         is_excluded(run->job->exclude, arm->job->label))
         return 0;
-    if (run->arms_nr == CASE_RUN_MAX_ARMS)
-        return err_set(err, ERR_CONFIG, "more than %d arms serve case '%s'", CASE_RUN_MAX_ARMS,
-                       run->item->id);
     if (plan_arm_case(run->worker->plan, arm->plan_arm, run->item, &c, &arm->across, err) ||
         arm_resolve(arm, run->item, err))
         return -1;

@@ -49,6 +49,9 @@ struct arm_run {
 
 #define CASE_RUN_MAX_ARMS 64
 
+/* Why a case has fewer rounds than were asked for. */
+enum case_cut { CASE_WHOLE = 0, CASE_CUT_TIME, CASE_CUT_STOP };
+
 struct case_run {
     struct worker *worker;
     const struct plan_case *item;
@@ -60,6 +63,7 @@ struct case_run {
     struct case_table rows;
     struct sample_table samples;
     double check_s, wall_s;
+    enum case_cut cut;
 };
 
 /* Rows for every arm that serves the case; problems, buffers, plans, inputs. An arm that cannot go

@@ -278,10 +278,11 @@ void answer_release(struct answer *a)
 
 int answer_write(FILE *out, const struct answer *a, struct err *err)
 {
-    json_t *j = json_pack("{s:s, s:s*, s:s*, s:s*, s:s*, s:f, s:f, s:f, s:i}", "kind",
-                          answer_names[a->kind], "case", a->case_id, "text", a->text, "rows",
-                          a->rows, "samples", a->samples, "timeout_s", a->timeout_s, "wall_s",
-                          a->wall_s, "check_s", a->check_s, "error_kind", (int)a->error_kind);
+    json_t *j =
+        json_pack("{s:s, s:s*, s:s*, s:s*, s:s*, s:f, s:f, s:f, s:i, s:i}", "kind",
+                  answer_names[a->kind], "case", a->case_id, "text", a->text, "rows", a->rows,
+                  "samples", a->samples, "timeout_s", a->timeout_s, "wall_s", a->wall_s, "check_s",
+                  a->check_s, "error_kind", (int)a->error_kind, "cut", a->cut);
     if (j && a->kind == ANSWER_INFO)
         json_object_set_new(j, "info", device_info_to_json(&a->info));
     if (!j)
@@ -302,10 +303,10 @@ int answer_read(struct answer *a, const char *line, size_t len, struct err *err)
     if (!j)
         return err_set(err, ERR_CRASH, "a worker wrote something that is no answer: %s",
                        json_err.text);
-    if (json_unpack(j, "{s:s, s?s, s?s, s?s, s?s, s:F, s:F, s:F, s:i}", "kind", &kind, "case",
+    if (json_unpack(j, "{s:s, s?s, s?s, s?s, s?s, s:F, s:F, s:F, s:i, s:i}", "kind", &kind, "case",
                     &case_id, "text", &text, "rows", &rows, "samples", &samples, "timeout_s",
                     &a->timeout_s, "wall_s", &a->wall_s, "check_s", &a->check_s, "error_kind",
-                    &error_kind)) {
+                    &error_kind, "cut", &a->cut)) {
         err_set(err, ERR_CRASH, "a worker's answer lacks a field");
         goto out;
     }

@@ -92,6 +92,7 @@ struct answer {
     char *samples; /* CSV without header */
     double wall_s; /* measuring time of the case: scrubs and pauses counted, checks not */
     double check_s;
+    int cut; /* enum case_cut of case_run.h: why rounds are missing */
     struct device_info info;
 };
 

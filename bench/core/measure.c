@@ -227,6 +227,7 @@ static int run_super_round(struct measure *m, int s, bool last, bool *cut, struc
     for (size_t row = 0; row < m->per_super; row++) {
         bool out_of_time = elapsed_ns(m) > m->budget_ns && m->run->samples.nr;
         if (worker_stopping() || out_of_time) {
+            m->run->cut = worker_stopping() ? CASE_CUT_STOP : CASE_CUT_TIME;
             *cut = true;
             return run_burst(m, true, err);
         }
@@ -255,11 +256,16 @@ static int run_rounds(struct measure *m, int rounds, struct err *err)
         if (run_super_round(m, s, last, &cut, err))
             return -1;
         super_ns = elapsed_ns(m) / (s + 1);
-        if (last)
+        if (last) {
+            if (!cut && s + 1 < supers)
+                m->run->cut = CASE_CUT_TIME;
             break;
+        }
     }
+    if (measure_drop(m, err))
+        return -1;
     if (m->checking && !cut)
-        return measure_drop(m, err);
+        return 0;
     /* The budget ran out in the middle: one more round, of no account, whose outputs are checked.
      */
     m->checking = true;

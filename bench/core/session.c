@@ -16,6 +16,10 @@
  */
 #define CPU_NOISE_FLOOR 0.03
 
+/* Opening a device takes a second or two; one that takes this long hangs. */
+#define DEVICE_ANSWER_MS 60000
+#define POLL_MS          200
+
 void session_init(struct session *s)
 {
     memset(s, 0, sizeof(*s));
@@ -44,6 +48,8 @@ void session_release(struct session *s)
     scratch_remove(s->scratch);
     free(s->used_s);
     free(s->finished);
+    free(s->sealed);
+    text_list_release(&s->axes);
     strbuf_release(&s->config_text);
     store_release(&s->store);
     arm_set_release(&s->arms);
@@ -96,6 +102,7 @@ static int read_plan(struct session *s, struct err *err)
         if (plan_override(&s->ini, r->override[i].key, r->override[i].value, err))
             return -1;
     if (plan_read(&s->plan, &s->ini, err) || plan_hash(&s->plan, s->plan_hash, err) ||
+        arms_axis_names(&s->plan, &s->axes, err) ||
         plan_select(&s->plan, r->only, r->only_nr, r->arms, r->arms_nr, err))
         return -1;
     ini_write(&s->ini, &s->config_text);
@@ -171,7 +178,8 @@ int session_open(struct session *s, const struct session_request *request, struc
             return -1;
     s->used_s = calloc(s->plan.nr + 1, sizeof(*s->used_s));
     s->finished = calloc(s->plan.nr + 1, sizeof(*s->finished));
-    return s->used_s && s->finished ? 0 : err_memory(err);
+    s->sealed = calloc(s->plan.nr + 1, sizeof(*s->sealed));
+    return s->used_s && s->finished && s->sealed ? 0 : err_memory(err);
 }
 
 static int copy_text(char **out, const char *text, struct err *err)
@@ -231,13 +239,25 @@ int session_device(struct session *s, struct err *err)
     struct job job;
     struct link l;
     struct answer a;
-    int ret = -1, got;
+    int ret = -1, got, left_ms = DEVICE_ANSWER_MS;
 
     if (session_job(s, &job, JOB_INFO, err))
         goto out;
     if (link_start(&l, s->request->exe, s->uuid, &job, err))
         goto out;
-    while ((got = link_next(&l, 60000, &a, err)) > 0) {
+    while ((got = link_next(&l, POLL_MS, &a, err)) >= 0) {
+        if (!got && s->request->interrupted && *s->request->interrupted) {
+            err_set(err, ERR_INTERRUPTED, "interrupted before anything was measured");
+            break;
+        }
+        left_ms -= got ? 0 : POLL_MS;
+        if (!got && left_ms <= 0) {
+            err_set(err, ERR_ENVIRONMENT, "the device did not answer within %d s",
+                    DEVICE_ANSWER_MS / 1000);
+            break;
+        }
+        if (!got)
+            continue;
         enum answer_kind kind = a.kind;
         if (kind == ANSWER_INFO) {
             s->info = a.info;
@@ -249,12 +269,10 @@ int session_device(struct session *s, struct err *err)
         if (kind == ANSWER_BYE || kind == ANSWER_FATAL)
             break;
     }
-    if (got == 0)
-        err_set(err, ERR_ENVIRONMENT, "the device did not answer within 60 s");
     link_close(&l);
 out:
     job_release(&job);
-    return ret;
+    return ret ? ret : session_floors(s, err);
 }
 
 /* ---- results folder ---- */
@@ -302,14 +320,16 @@ static int resume_check(struct session *s, struct err *err)
         return err_set(err, ERR_CONFIG, "'%s' was measured on %s %s, this is %s %s", s->store.dir,
                        name ? name : "another device", uuid ? uuid : "", s->info.name,
                        s->info.uuid);
-    json_array_foreach(json_object_get(run, "libraries"), i, lib)
-    {
-        const char *path = json_string_value(json_object_get(lib, "path"));
-        const char *sha = json_string_value(json_object_get(lib, "sha256"));
-        for (size_t k = 0; path && sha && k < s->arms.libraries_nr; k++)
-            if (!strcmp(s->arms.library[k]->path, path) && strcmp(s->arms.library[k]->sha256, sha))
-                return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
-                               path, s->store.dir);
+    for (size_t k = 0; k < s->arms.libraries_nr; k++) {
+        bool known = false;
+        json_array_foreach(json_object_get(run, "libraries"), i, lib)
+        {
+            const char *sha = json_string_value(json_object_get(lib, "sha256"));
+            known |= sha && !strcmp(s->arms.library[k]->sha256, sha);
+        }
+        if (!known)
+            return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
+                           s->arms.library[k]->path, s->store.dir);
     }
     return 0;
 }
@@ -320,6 +340,7 @@ static void resume_state(struct session *s)
     const json_t *walls = json_object_get(s->store.run, "wall_s");
     for (size_t i = 0; i < s->plan.nr; i++) {
         const char *id = s->plan.item[i].id;
+        s->sealed[i] = store_sealed(&s->store, id);
         s->used_s[i] = json_number_value(json_object_get(walls, id));
         s->finished[i] =
             json_is_true(json_object_get(json_object_get(s->store.run, "finished"), id));
@@ -333,7 +354,7 @@ int session_store(struct session *s, struct err *err)
     int ret = -1;
 
     scratch_make(s);
-    if (r->mode == JOB_CHECK && !r->out)
+    if (r->in_memory || (r->mode == JOB_CHECK && !r->out))
         return session_run_json(s, "running", err);
     if (r->out)
         strbuf_addstr(&dir, r->out);

@@ -7,13 +7,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "estimate.h"
+#include "case_run.h"
 #include "link.h"
 #include "resources.h"
 #include "rng.h"
 #include "session.h"
 
 #define POLL_MS 200
+/* Between its cases a worker opens devices and libraries, and closes what it used: seconds. */
+#define SILENCE_S 60
 
 /* One replicate in progress. */
 struct replicate {
@@ -38,55 +40,32 @@ static double now_s(void)
 
 static int interrupts(const struct session *s)
 {
-    return s->request->interrupted ? (int)*s->request->interrupted : 0;
+    int pressed = s->request->interrupted ? (int)*s->request->interrupted : 0;
+    return pressed > s->request->interrupts_spared ? pressed - s->request->interrupts_spared : 0;
 }
-
-/* ---- budget ---- */
 
 static int planned_processes(const struct session *s)
 {
     return s->request->mode == JOB_CHECK ? 1 : s->plan.set.processes;
 }
 
-static size_t racing_arms(const struct session *s, const struct plan_case *item)
+static int after_replicate(struct replicate *rep, size_t i, const struct answer *a, struct err *err)
 {
-    size_t nr = 0;
-    for (size_t i = 0; i < s->arms.nr; i++)
-        if (plan_arm_serves(&s->plan.arm[s->arms.item[i].plan_arm], item))
-            nr++;
-    return nr;
-}
+    struct session *s = rep->s;
 
-static int out_of_budget(struct session *s, size_t i, struct err *err)
-{
-    s->finished[i] = true;
-    return store_budget(&s->store, s->plan.item[i].id, err);
-}
-
-/* After replicate `process` of case i took `wall_s`: is there another? */
-static int decide_next(struct session *s, size_t i, int process, double wall_s, struct err *err)
-{
-    const struct plan_settings *set = &s->plan.set;
-    const char *id = s->plan.item[i].id;
-    int done = process + 1;
-
-    s->used_s[i] += wall_s;
-    if (s->request->mode == JOB_CHECK || !store_sealed(&s->store, id)) {
+    s->sealed[i] = store_sealed(&s->store, s->plan.item[i].id);
+    if (a->cut == CASE_CUT_STOP) {
+        store_partial(&s->store, a->case_id, rep->process);
+        return 0;
+    }
+    s->used_s[i] += a->wall_s;
+    if (s->request->mode == JOB_CHECK || !*a->samples) {
         s->finished[i] = true; /* nothing was timed: another try would find the same */
         return 0;
     }
-    bool another_fits = s->used_s[i] + wall_s <= set->max_time_s;
-    if (done < set->processes)
-        return another_fits ? 0 : out_of_budget(s, i, err);
-    bool extends = !set->rounds_named || set->max_rounds_named;
-    if (!extends || summary_precise(&s->store.cases, id)) {
-        s->finished[i] = true;
-        return 0;
-    }
-    int rounds = estimate_rounds(&s->plan, racing_arms(s, &s->plan.item[i]));
-    if (!another_fits || (done + 1) * rounds > set->max_rounds)
-        return out_of_budget(s, i, err);
-    return 0;
+    if (a->cut == CASE_CUT_TIME)
+        return session_out_of_budget(s, i, err);
+    return session_decide(s, i, rep->process + 1, a->wall_s, err);
 }
 
 /* ---- the job of a replicate ---- */
@@ -215,15 +194,14 @@ static int on_done(struct replicate *rep, const struct answer *a, struct err *er
         return -1;
     }
     fill_resources(s, a->case_id);
-    if (decide_next(s, (size_t)i, rep->process, a->wall_s, err))
+    if (after_replicate(rep, (size_t)i, a, err))
         return -1;
     todo_remove(rep, (size_t)i);
     rep->current = -1;
-    if (rep->asked_stop)
-        store_partial(&s->store, a->case_id, rep->process);
-    if (session_run_json(s, "running", err))
+    if (session_run_json(s, "running", err) || store_write(&s->store, false, err))
         return -1;
-    return store_write(&s->store, false, err);
+    rep->deadline_s = now_s() + SILENCE_S;
+    return 0;
 }
 
 static void say_progress(const struct replicate *rep)
@@ -236,10 +214,8 @@ static void say_progress(const struct replicate *rep)
     if (!ev->progress)
         return;
     for (size_t i = 0; i < s->plan.nr; i++) {
-        int sealed = store_sealed(&s->store, s->plan.item[i].id);
-        done += s->finished[i]                  ? planned_processes(s)
-                : sealed < planned_processes(s) ? sealed
-                                                : planned_processes(s);
+        bool whole = s->finished[i] || s->sealed[i] > planned_processes(s);
+        done += whole ? planned_processes(s) : s->sealed[i];
         used += s->used_s[i];
     }
     if (done > 0)
@@ -294,6 +270,9 @@ static int on_silence(struct replicate *rep, struct err *err)
         child_signal(&rep->link.child, SIGKILL);
         return 1;
     }
+    if (rep->current < 0 && now_s() > rep->deadline_s)
+        return err_set(err, ERR_ENVIRONMENT, "a worker said nothing for %d s between its cases",
+                       SILENCE_S);
     if (rep->current >= 0 && now_s() > rep->deadline_s) {
         char text[512];
         snprintf(text, sizeof(text), "no answer within its time limit, while in '%s'", rep->phase);
@@ -319,6 +298,7 @@ static int serve_worker(struct replicate *rep, struct err *err)
     job_release(&job);
     rep->current = -1;
     rep->phase[0] = '\0';
+    rep->deadline_s = now_s() + SILENCE_S;
     while (!end) {
         got = link_next(&rep->link, POLL_MS, &a, &why);
         if (got > 0) {
@@ -330,6 +310,8 @@ static int serve_worker(struct replicate *rep, struct err *err)
             end = on_silence(rep, err);
         } else if (rep->current >= 0) {
             end = case_failed(rep, "crash", why.text, err) ? -1 : 1;
+        } else if (rep->asked_stop) {
+            end = 1; /* asked before it listened */
         } else {
             end = err_set(err, why.kind, "%s", why.text);
         }
@@ -354,7 +336,7 @@ static int run_replicate(struct session *s, int process, struct err *err)
                         rng_hash(s->plan.set.seed, 0x0ca5e5, (uint64_t)process));
     for (size_t i = 0; i < s->plan.nr; i++) {
         uint32_t at = order[i];
-        if (!s->finished[at] && store_sealed(&s->store, s->plan.item[at].id) <= process)
+        if (!s->finished[at] && s->sealed[at] <= process)
             rep.todo[rep.todo_nr++] = at;
     }
     while (rep.todo_nr && !ret && !s->stopped)
@@ -374,7 +356,7 @@ static bool all_finished(const struct session *s)
 
 int session_run(struct session *s, struct err *err)
 {
-    if (arm_set_copy(&s->arms, err))
+    if (arm_set_copy(&s->arms, err) || session_decide_resumed(s, err))
         return -1;
     for (int process = 0; !all_finished(s) && !s->stopped; process++)
         if (run_replicate(s, process, err)) {

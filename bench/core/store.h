@@ -22,7 +22,7 @@ struct store {
     struct sample_table samples;
     struct summary_settings set;
     struct summary_run summary;
-    double summary_at_s;                    /* when it was last worked out */
+    double summary_due_s;                   /* when it is to be worked out again */
     struct text_list case_order, arm_order; /* how rows of cases.csv are sorted; may be empty */
     json_t *run;                            /* run.json, kept up to date by its owner */
     bool open;
@@ -41,8 +41,9 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err);
 /* Path of a file of the folder, for the files of store; the caller frees it. */
 char *store_path(const struct store *s, const char *name, struct err *err);
 
-/* Seals one case of one replicate: the journal on disk, rows and statistics in memory;
- * store_write() is to follow. `rows` and `samples` are the worker's CSV text. */
+/* Seals one case of one replicate: the journal on disk (where there is a folder), rows and
+ * statistics in memory; store_write() is to follow. `rows` and `samples` are the worker's CSV text.
+ */
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */

@@ -101,10 +101,10 @@ static int append_samples(struct store *s, const char *text, struct err *err)
     int ret = -1;
 
     sample_table_init(&got);
-    char *path = store_path(s, "samples.csv", err);
+    char *path = s->dir ? store_path(s, "samples.csv", err) : NULL;
     /* Parse before anything is written: what cannot be read back must not get into the journal. */
-    if (!path || sample_table_read_text(&got, "a worker's samples", text, err) ||
-        file_append(path, text, strlen(text), err))
+    if ((s->dir && !path) || sample_table_read_text(&got, "a worker's samples", text, err) ||
+        (path && file_append(path, text, strlen(text), err)))
         goto out;
     for (size_t i = 0; i < got.nr; i++) {
         struct sample_row *row = sample_table_add(&s->samples, err);

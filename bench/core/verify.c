@@ -295,7 +295,7 @@ static int reference_fill(struct case_run *run, struct work *w, struct err *err)
     const struct op_slices *slices;
     struct op_cost cost;
     struct err quiet = ERR_INIT;
-    double seconds, flops;
+    double seconds = 0, flops = 0;
 
     if (!k || !has_outputs(w))
         return 0;

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #include "case_run.h"
 #include "check.h"
@@ -79,6 +79,7 @@ static int say_done(struct worker *wk, struct case_run *run, struct err *err)
     a.samples = samples.buf;
     a.wall_s = run->wall_s;
     a.check_s = run->check_s;
+    a.cut = (int)run->cut;
     ret = answer_write(wk->out, &a, err);
 out:
     strbuf_release(&rows);
@@ -89,14 +90,17 @@ out:
 static int job_read(struct job *job, struct err *err)
 {
     json_error_t why;
-    json_t *json = json_loadfd(JOB_FD_IN, 0, &why);
+    FILE *in = fdopen(JOB_FD_IN, "r");
+    json_t *json = in ? json_loadf(in, 0, &why) : NULL;
     int ret;
 
     if (!json)
-        return err_set(err, ERR_BUG, "no job on the pipe: %s", why.text);
-    ret = job_from_json(job, json, err);
+        ret = err_set(err, ERR_BUG, "no job on the pipe: %s", in ? why.text : "it is closed");
+    else
+        ret = job_from_json(job, json, err);
     json_decref(json);
-    close(JOB_FD_IN);
+    if (in)
+        fclose(in);
     return ret;
 }
 
@@ -130,6 +134,14 @@ static int libraries_open(struct worker *wk, struct err *err)
         wk->own_ready = true;
     }
     return 0;
+}
+
+static void libraries_close(struct worker *wk)
+{
+    for (size_t i = 0; wk->library && i < wk->job->arms_nr; i++)
+        library_close(&wk->library[i]);
+    library_close(&wk->own);
+    free(wk->library);
 }
 
 static const struct plan_case *case_find(const struct plan *plan, const char *id)
@@ -225,6 +237,9 @@ int worker_main(void)
     int status = 1;
 
     listen_for_stop();
+    /* A parent that was killed leaves nobody to answer to, and the next run would be measured
+     * beside us. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     job_init(&job);
     ini_init(&ini);
     plan_init(&plan);
@@ -237,9 +252,8 @@ int worker_main(void)
     else
         status = 0;
 out:
-    /* Libraries stay open: the timer may still hold names of theirs. */
     device_close(wk.dev);
-    free(wk.library);
+    libraries_close(&wk);
     plan_release(&plan);
     ini_release(&ini);
     job_release(&job);
