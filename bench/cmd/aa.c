@@ -184,7 +184,9 @@ static int print_result(const struct aa *aa, struct err *err)
 {
     const struct plan_settings *set = &aa->probe.plan.set;
 
-    printf("arm '%s' against itself on %s: %d trial%s of %dx%d%s\n\n", aa->arm, aa->probe.info.name,
+    for (size_t i = 0; i < aa->arms.nr; i++)
+        printf("%s'%s'", i ? ", " : "arm ", aa->arms.items[i]);
+    printf(" against itself on %s: %d trial%s of %dx%d%s\n\n", aa->probe.info.name,
            aa->result.trials, aa->result.trials == 1 ? "" : "s", set->processes, set->rounds,
            aa->stopped ? ", interrupted" : "");
     if (print_rates(aa, err) || print_power(aa, err) || print_floors(aa, err))

@@ -18,9 +18,9 @@ void aa_release(struct aa *aa)
     session_release(&aa->probe);
     aa_result_release(&aa->result);
     text_list_release(&aa->notes);
+    text_list_release(&aa->arms);
     json_decref(aa->run);
     json_decref(aa->warnings);
-    free(aa->arm);
     free(aa->dir);
     free(aa->profile);
     aa_init(aa);
@@ -35,14 +35,21 @@ static double now_s(void)
 
 /* ---- opening ---- */
 
-static int choose_arm(struct aa *aa, struct err *err)
+/* Every arm that is the baseline of some case. */
+static int choose_arms(struct aa *aa, struct err *err)
 {
     const struct session *s = &aa->probe;
 
-    for (size_t i = 0; i < s->arms.nr; i++)
-        if (s->arms.item[i].baseline)
-            aa->arm = strdup(s->plan.arm[s->arms.item[i].plan_arm].name);
-    return aa->arm ? 0 : err_memory(err);
+    for (size_t i = 0; i < s->arms.nr; i++) {
+        const struct arm_entry *e = &s->arms.item[i];
+        bool chosen = false;
+        for (size_t c = 0; c < s->plan.nr && !chosen && !e->duplicate; c++)
+            chosen = arm_set_against(&s->arms, &s->plan, &s->plan.item[c], e) == e;
+        if (chosen && text_list_add(&aa->arms, s->plan.arm[e->plan_arm].name, err))
+            return -1;
+    }
+    return aa->arms.nr ? 0
+                       : err_set(err, ERR_ENVIRONMENT, "no arm of this configuration has a case");
 }
 
 int aa_open(struct aa *aa, const struct session_request *request, int trials, struct err *err)
@@ -57,7 +64,7 @@ int aa_open(struct aa *aa, const struct session_request *request, int trials, st
         return err_set(err, ERR_CONFIG,
                        "`bench aa` cannot go on with an earlier run: leave "
                        "--resume out");
-    if (session_open(s, request, err) || choose_arm(aa, err) || session_device(s, err))
+    if (session_open(s, request, err) || choose_arms(aa, err) || session_device(s, err))
         return -1;
     aa->delta_floor = fmax(0, s->plan.set.noise_floor);
     for (size_t i = 0; i < s->plan.nr; i++)
@@ -108,11 +115,10 @@ static void progress(void *ctx, int done, int all, double eta_s, const char *cas
 
 /* ---- one trial ---- */
 
-/* The user's request, narrowed to one arm and its copy, with a seed of its own. */
+/* The user's request, narrowed to the baselines and their copies, with a seed of its own. */
 struct trial {
     struct session_request request;
     struct option_override *override;
-    const char *arm;
     char seed[32];
     uint64_t seed_value;
 };
@@ -131,12 +137,11 @@ static int trial_init(struct trial *t, struct aa *aa, struct err *err)
     snprintf(t->seed, sizeof(t->seed), "%llu", (unsigned long long)t->seed_value);
     t->override[nr] = (struct option_override){(char *)"seed", t->seed};
     t->override[nr + 1] = (struct option_override){(char *)"duplicate", (char *)"yes"};
-    t->arm = aa->arm;
     t->request = *r;
     t->request.override = t->override;
     t->request.overrides_nr = nr + 2;
-    t->request.arms = &t->arm;
-    t->request.arms_nr = 1;
+    t->request.arms = (const char *const *)aa->arms.items;
+    t->request.arms_nr = aa->arms.nr;
     t->request.out = NULL;
     t->request.in_memory = true;
     t->request.interrupts_spared = 1;

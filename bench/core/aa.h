@@ -1,10 +1,10 @@
 /*
- * aa.h - `bench aa`: one arm against a copy of itself, again and again (harness.md 3.9).
+ * aa.h - `bench aa`: the baseline against a copy of itself, again and again (harness.md 3.9).
  *
  * Every trial is a whole run of its own: fresh processes, its own seed (the configuration's plus
- * the number of the trial), the arm and its duplicate as the only arms. Samples stay in memory;
- * the folder holds aa.csv (a row a case and trial), aa_twin.csv (the injected delays) and aa.json
- * (rates, floors, provenance), each replaced whole after every trial.
+ * the number of the trial), the baseline and its duplicate as the only arms. Samples stay in
+ * memory; the folder holds aa.csv (a row a case and trial), aa_twin.csv (the injected delays) and
+ * aa.json (rates, floors, provenance), each replaced whole after every trial.
  */
 #ifndef BENCH_CORE_AA_H
 #define BENCH_CORE_AA_H
@@ -16,9 +16,8 @@
 struct aa {
     const struct session_request *request; /* as for a run; `arms` may name the arm to try */
     int trials;                            /* asked for */
-    struct session
-        probe; /* opened on the whole configuration: says the arm, the device, the seed */
-    char *arm;
+    struct session probe;  /* opened on the whole configuration: says arms, device, seed */
+    struct text_list arms; /* that are tried: the baseline, or one an operator */
     char *dir;
     char *profile; /* path of the machine profile that was written; NULL: none was */
     json_t *run;   /* provenance, from the first trial */
@@ -37,7 +36,7 @@ struct aa {
 void aa_init(struct aa *aa);
 void aa_release(struct aa *aa);
 
-/* Reads the configuration, asks the device, chooses the arm and makes the folder. */
+/* Reads the configuration, asks the device, chooses the arms and makes the folder. */
 int aa_open(struct aa *aa, const struct session_request *request, int trials, struct err *err);
 /* Runs the trials. The first Ctrl-C ends them after the current one, the second gives that one up:
  * returns 0 with `stopped` set. Writes the folder, and the machine profile if there is enough. */

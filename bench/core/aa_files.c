@@ -199,6 +199,15 @@ static int add_rates(const struct aa *aa, json_t *all, struct err *err)
     return 0;
 }
 
+static void add_arms(const struct aa *aa, json_t *o)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < aa->arms.nr; i++)
+        json_array_append_new(list, json_string(aa->arms.items[i]));
+    json_object_set_new(o, "arms", list);
+}
+
 static json_t *head_json(const struct aa *aa, const char *status)
 {
     json_t *all = json_object();
@@ -208,7 +217,7 @@ static json_t *head_json(const struct aa *aa, const char *status)
     json_object_set_new(all, "schema", json_integer(ROWS_SCHEMA));
     set_text(all, "status", status);
     set_text(all, "ended_utc", stamp.buf);
-    set_text(all, "arm", aa->arm);
+    add_arms(aa, all);
     json_object_set_new(all, "trials_asked", json_integer(aa->trials));
     json_object_set_new(all, "trials", json_integer(aa->result.trials));
     json_object_set_new(all, "first_seed", json_integer((json_int_t)aa->probe.plan.set.seed));
@@ -275,7 +284,7 @@ int aa_write_profile(struct aa *aa, struct err *err)
     strbuf_addf(&text, "%dx%d", set->processes, set->rounds);
     set_text(about, "rounds", text.buf);
     set_text(about, "config", aa->probe.plan.config_name);
-    set_text(about, "arm", aa->arm);
+    add_arms(aa, about);
     json_object_set_new(about, "trials", json_integer(aa->result.trials));
     strbuf_release(&text);
     int ret = profile_write(&key, &aa->floors, about, err);

@@ -8,6 +8,7 @@
 #include "stats_aa.h"
 #include "stats_quantile.h"
 #include "stats_special.h"
+#include "summary_internal.h"
 
 const double aa_effect[AA_TWINS] = {0.005, 0.01, 0.02};
 
@@ -87,11 +88,11 @@ static int remember_failure(struct aa_case *item, const struct case_row *row, st
 static int take_case(struct aa_result *r, size_t at, uint64_t seed, struct case_table *cases,
                      struct err *err)
 {
-    const struct case_row *base = row_of(cases, r->item[at].id, "baseline");
     const struct case_row *dup = row_of(cases, r->item[at].id, "duplicate");
+    const struct case_row *base = dup ? summary_baseline(cases, dup) : NULL;
 
-    if (!base || !dup || !isfinite(dup->ratio))
-        return remember_failure(&r->item[at], dup ? dup : base, err);
+    if (!base || !isfinite(dup->ratio))
+        return remember_failure(&r->item[at], base && row_is_ok(dup) ? base : dup, err);
     struct aa_value *v = value_add(r, err);
     if (!v)
         return -1;

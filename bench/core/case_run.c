@@ -66,9 +66,10 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
         row_set(&row->operator, c->op->name, err) ||
         row_setf(&row->kernel, err, "%s/%s", arm->kernel->op, arm->kernel->name) ||
         row_set(&row->arm, arm->job->label, err) ||
+        (!arm->is_base && row_set(&row->baseline, arm->against, err)) ||
         row_set(&row->role,
                 arm->job->duplicate ? "duplicate"
-                : arm->job->baseline
+                : arm->is_base
                     ? "baseline"
                     : plan_role_name(arm->plan_arm->role == ROLE_BASELINE ? ROLE_CANDIDATE
                                                                           : arm->plan_arm->role),
@@ -251,14 +252,27 @@ int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *er
     return device_sync(arm->work->dev, err);
 }
 
-/* `list` holds labels, each with a ';' behind it. */
-static bool is_excluded(const char *list, const char *label)
+/* Finds the arm's line in the job's list of racers; false: it does not race here. */
+static bool find_race(const struct job_case *job, struct arm_run *arm)
 {
-    size_t len = strlen(label);
-    for (const char *p = list; *p; p = strchr(p, ';') + 1)
-        if (!strncmp(p, label, len) && p[len] == ';')
-            return true;
+    size_t len = strlen(arm->job->label);
+    for (const char *p = job->race; *p; p = strchr(p, '\n') + 1) {
+        if (strncmp(p, arm->job->label, len) || p[len] != '\t')
+            continue;
+        p += len + 1;
+        snprintf(arm->against, sizeof(arm->against), "%.*s", (int)strcspn(p, "\n"), p);
+        arm->is_base = !strcmp(arm->against, arm->job->label);
+        return true;
+    }
     return false;
+}
+
+static void find_bases(struct case_run *run)
+{
+    for (size_t i = 0; i < run->arms_nr; i++)
+        for (size_t k = 0; k < run->arms_nr; k++)
+            if (!strcmp(run->arm[i].against, run->arm[k].job->label))
+                run->arm[i].base = &run->arm[k];
 }
 
 static int arm_open(struct case_run *run, size_t i, struct err *err)
@@ -280,8 +294,7 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
         return err_set(err, ERR_BUG, "the job's arm '%s' is not in the plan", arm->job->arm);
     arm->library = &run->worker->library[i];
     arm->jitter = NAN;
-    if (!plan_arm_serves(arm->plan_arm, run->item) ||
-        is_excluded(run->job->exclude, arm->job->label))
+    if (!find_race(run->job, arm))
         return 0;
     if (plan_arm_case(run->worker->plan, arm->plan_arm, run->item, &c, &arm->across, err) ||
         arm_resolve(arm, run->item, err))
@@ -316,6 +329,7 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
     for (size_t i = 0; i < worker->job->arms_nr; i++)
         if (arm_open(run, i, err))
             return -1;
+    find_bases(run);
     for (size_t i = 0; i < run->arms_nr; i++)
         if (run->arm[i].usable && arm_plan(&run->arm[i], err))
             return -1;

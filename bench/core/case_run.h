@@ -30,6 +30,9 @@ struct worker {
 struct arm_run {
     const struct job_arm *job;
     const struct plan_arm *plan_arm;
+    char against[256]; /* label of the arm it is compared with; its own: a baseline */
+    bool is_base;
+    struct arm_run *base; /* that arm, when it races too; itself for a baseline */
     const struct library *library;
     const struct sab_kernel *kernel;
     uint32_t choices[SAB_MAX_OPTIONS];

@@ -274,29 +274,18 @@ static int run_rounds(struct measure *m, int rounds, struct err *err)
     return run_burst(m, false, err);
 }
 
+/* A duplicate of a baseline that is out of the race proves nothing. */
 static void collect_racers(struct measure *m)
 {
     m->nr = 0;
-    m->base = 0;
-    bool found = false;
+    m->base = SIZE_MAX;
     for (size_t i = 0; i < m->run->arms_nr; i++) {
         struct arm_run *arm = &m->run->arm[i];
-        if (!arm->usable)
+        if (!arm->usable || (arm->job->duplicate && !(arm->base && arm->base->usable)))
             continue;
-        if (arm->job->baseline) {
+        if (arm->is_base && m->base == SIZE_MAX)
             m->base = m->nr;
-            found = true;
-        }
         m->racer[m->nr++] = arm;
-    }
-    /* A duplicate of a baseline that is out of the race proves nothing. */
-    if (!found) {
-        size_t kept = 0;
-        for (size_t i = 0; i < m->nr; i++)
-            if (!m->racer[i]->job->duplicate)
-                m->racer[kept++] = m->racer[i];
-        m->nr = kept;
-        m->base = m->nr;
     }
 }
 

@@ -160,6 +160,18 @@ static const char *library_of(const struct store *s, const char *arm)
     return NULL;
 }
 
+/* The same for a library that [global] gives to the arms that name none. */
+static const char *global_library(const struct repro *r, const struct store *s)
+{
+    for (size_t i = 0; i < r->ini.nr; i++) {
+        const struct ini_section *at = &r->ini.sections[i];
+        if (*at->name && strcmp(at->kind, "sweep") && !ini_section_find(at, "library") &&
+            library_of(s, at->name))
+            return library_of(s, at->name);
+    }
+    return NULL;
+}
+
 /* What the sweep set, with the values that it came to for this case. */
 static int copy_sweep(const struct repro *r, const struct ini_section *from, struct ini *to,
                       struct err *err)
@@ -190,8 +202,10 @@ static int copy_section(const struct repro *r, const struct store *s,
         /* Axes of [global] stand in the sweep by now; the results go where they are told. */
         if (global && (!strcmp(key, "out") || is_axis_key(r->item->c.op, key)))
             continue;
-        if (!strcmp(key, "library") && *from->name && library_of(s, from->name))
-            value = library_of(s, from->name);
+        if (!strcmp(key, "library")) {
+            const char *used = global ? global_library(r, s) : library_of(s, from->name);
+            value = used ? used : value;
+        }
         if (ini_set(to, from->kind, from->name, key, value, err))
             return -1;
     }

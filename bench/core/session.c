@@ -130,6 +130,12 @@ static int choose_cuda(struct session *s, const char *want, struct err *err)
     return 0;
 }
 
+/* The library that arms without one of their own run: BASE of `bench ab`, or that of this build. */
+static const char *serving_library(const struct session *s)
+{
+    return s->request->variants_nr ? s->request->variants[0].library : s->own_library;
+}
+
 /* auto: a GPU where there is one and an arm for it, else the CPU. */
 static int choose_device(struct session *s, struct err *err)
 {
@@ -141,7 +147,8 @@ static int choose_device(struct session *s, struct err *err)
         return 0;
     if (strcmp(want, "auto"))
         return choose_cuda(s, want, err);
-    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, s->own_library) && !choose_cuda(s, want, &quiet))
+    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, serving_library(s)) &&
+        !choose_cuda(s, want, &quiet))
         return 0;
     s->kind = SAB_DEVICE_CPU;
     return 0;
@@ -165,7 +172,8 @@ int session_open(struct session *s, const struct session_request *request, struc
     s->request = request;
     find_own_library(s);
     if (read_plan(s, err) || choose_device(s, err) ||
-        arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, err))
+        arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, request->variants,
+                        request->variants_nr, err))
         return -1;
     note_lines(s, s->plan.notes.buf);
     note_lines(s, s->arms.notes.buf);
@@ -190,7 +198,7 @@ static int copy_text(char **out, const char *text, struct err *err)
 
 static enum device_timer timer_for(const struct session *s, enum job_mode mode)
 {
-    if (mode == JOB_CHECK)
+    if (mode == JOB_CHECK || s->request->mode == JOB_PROFILE)
         return DEVICE_TIMER_NONE;
     if (s->plan.set.timer == TIMER_CUPTI)
         return DEVICE_TIMER_CUPTI;
@@ -228,7 +236,6 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
             copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err) ||
             copy_text(&a->arm, s->plan.arm[e->plan_arm].name, err))
             return -1;
-        a->baseline = e->baseline;
         a->duplicate = e->duplicate;
     }
     return 0;

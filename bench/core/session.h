@@ -34,6 +34,8 @@ struct session_request {
     size_t only_nr;
     const char *const *arms;
     size_t arms_nr;
+    const struct arm_variant *variants; /* `bench ab`: the builds to compare, BASE first */
+    size_t variants_nr;
     const char *out; /* NULL: named after config, device and time */
     bool resume, force;
     bool in_memory; /* no results folder: the store keeps everything to itself */

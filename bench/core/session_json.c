@@ -193,6 +193,7 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
                     const char *status, const char *text, struct err *err)
 {
     const struct sab_kernel *k = arm_entry_kernel(e, &s->plan, item);
+    const struct arm_entry *other = arm_set_against(&s->arms, &s->plan, item, e);
     const char *run_id = json_string_value(json_object_get(s->store.run, "run_id"));
     char buf[128];
 
@@ -214,12 +215,13 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
         row_set(&row->arm, e->label, err) ||
         row_set(&row->role,
                 e->duplicate                                    ? "duplicate"
-                : e->baseline                                   ? "baseline"
+                : other == e                                    ? "baseline"
                 : s->plan.arm[e->plan_arm].role == ROLE_CONTEXT ? "context"
                                                                 : "candidate",
                 err) ||
         row_set(&row->device, s->info.name, err) || row_set(&row->status, status, err) ||
         row_set(&row->status_text, text, err) || row_set(&row->problem, "same", err) ||
+        (other && other != e && row_set(&row->baseline, other->label, err)) ||
         row_set(&row->library, e->origin, err) ||
         row_set(&row->library_sha256, e->lib->sha256, err))
         return -1;
@@ -236,7 +238,7 @@ int session_fail_rows(struct session *s, const struct plan_case *item, const cha
 {
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
-        if (!plan_arm_serves(&s->plan.arm[e->plan_arm], item) || (label && strcmp(label, e->label)))
+        if (!arm_set_against(&s->arms, &s->plan, item, e) || (label && strcmp(label, e->label)))
             continue;
         if (fail_row(s, item, e, status, text, err))
             return -1;

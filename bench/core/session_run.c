@@ -46,7 +46,7 @@ static int interrupts(const struct session *s)
 
 static int planned_processes(const struct session *s)
 {
-    return s->request->mode == JOB_CHECK ? 1 : s->plan.set.processes;
+    return s->request->mode != JOB_RUN ? 1 : s->plan.set.processes;
 }
 
 static int after_replicate(struct replicate *rep, size_t i, const struct answer *a, struct err *err)
@@ -59,7 +59,7 @@ static int after_replicate(struct replicate *rep, size_t i, const struct answer 
         return 0;
     }
     s->used_s[i] += a->wall_s;
-    if (s->request->mode == JOB_CHECK || !*a->samples) {
+    if (s->request->mode != JOB_RUN || !*a->samples) {
         s->finished[i] = true; /* nothing was timed: another try would find the same */
         return 0;
     }
@@ -70,15 +70,27 @@ static int after_replicate(struct replicate *rep, size_t i, const struct answer 
 
 /* ---- the job of a replicate ---- */
 
-/* Arms that brought a worker down, or were wrong, are not asked again. */
-static char *excluded_arms(const struct session *s, const char *case_id)
+static bool has_failed(const struct session *s, const char *case_id, const char *label)
 {
-    struct strbuf sb = STRBUF_INIT;
     for (size_t i = 0; i < s->store.cases.nr; i++) {
         const struct case_row *row = &s->store.cases.row[i];
-        if (strcmp(row->case_id, case_id) || !strcmp(row->status, "ok"))
+        if (!strcmp(row->arm, label) && !strcmp(row->case_id, case_id))
+            return strcmp(row->status, "ok") != 0;
+    }
+    return false;
+}
+
+/* Who races in a case: arms that brought a worker down, or were wrong, are not asked again. */
+static char *race_of(const struct session *s, const struct plan_case *item)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (size_t i = 0; i < s->arms.nr; i++) {
+        const struct arm_entry *e = &s->arms.item[i];
+        const struct arm_entry *other = arm_set_against(&s->arms, &s->plan, item, e);
+        if (!other || has_failed(s, item->id, e->label) ||
+            (e->duplicate && has_failed(s, item->id, other->label)))
             continue;
-        strbuf_addf(&sb, "%s;", row->arm);
+        strbuf_addf(&sb, "%s\t%s\n", e->label, other->label);
     }
     return strbuf_detach(&sb);
 }
@@ -97,10 +109,10 @@ static int replicate_job(struct replicate *rep, struct job *job, struct err *err
         const struct plan_case *item = &s->plan.item[rep->todo[i]];
         struct job_case *c = &job->item[job->nr++];
         c->id = strdup(item->id);
-        c->exclude = excluded_arms(s, item->id);
+        c->race = race_of(s, item);
         c->rounds = s->plan.set.rounds;
         c->budget_s = s->plan.set.max_time_s - s->used_s[rep->todo[i]];
-        if (!c->id || !c->exclude)
+        if (!c->id || !c->race)
             return err_memory(err);
     }
     return 0;
@@ -162,22 +174,24 @@ static int case_failed(struct replicate *rep, const char *status, const char *te
 
 /* ---- answers ---- */
 
-static void fill_resources(struct session *s, const char *case_id)
+static int fill_resources(struct session *s, const char *case_id, struct err *err)
 {
-    for (size_t i = 0; i < s->store.cases.nr; i++) {
+    int at = find_case(s, case_id);
+
+    for (size_t i = 0; at >= 0 && i < s->store.cases.nr; i++) {
         struct case_row *row = &s->store.cases.row[i];
         if (strcmp(row->case_id, case_id))
             continue;
-        int at = find_case(s, case_id);
-        for (size_t k = 0; at >= 0 && k < s->arms.nr; k++) {
+        for (size_t k = 0; k < s->arms.nr; k++) {
             const struct arm_entry *e = &s->arms.item[k];
             const struct sab_kernel *kernel =
                 strcmp(e->label, row->arm) ? NULL
                                            : arm_entry_kernel(e, &s->plan, &s->plan.item[at]);
-            if (kernel)
-                resources_fill(e->lib, kernel, s->info.arch, row);
+            if (kernel && resources_fill(e->lib, kernel, s->info.arch, row, err))
+                return -1;
         }
     }
+    return 0;
 }
 
 static int on_done(struct replicate *rep, const struct answer *a, struct err *err)
@@ -187,13 +201,16 @@ static int on_done(struct replicate *rep, const struct answer *a, struct err *er
 
     if (i < 0 || !a->rows || !a->samples)
         return err_set(err, ERR_BUG, "a worker finished a case that nobody asked for");
-    if (s->request->mode == JOB_CHECK) {
+    if (s->request->mode != JOB_RUN) {
         if (store_rows(&s->store, a->rows, err))
             return -1;
     } else if (store_seal(&s->store, a->rows, a->samples, err)) {
         return -1;
     }
-    fill_resources(s, a->case_id);
+    if (fill_resources(s, a->case_id, err))
+        return -1;
+    if (s->request->mode == JOB_RUN && store_summarise(&s->store, a->case_id, err))
+        return -1;
     if (after_replicate(rep, (size_t)i, a, err))
         return -1;
     todo_remove(rep, (size_t)i);

@@ -41,10 +41,11 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err);
 /* Path of a file of the folder, for the files of store; the caller frees it. */
 char *store_path(const struct store *s, const char *name, struct err *err);
 
-/* Seals one case of one replicate: the journal on disk (where there is a folder), rows and
- * statistics in memory; store_write() is to follow. `rows` and `samples` are the worker's CSV text.
- */
+/* Seals one case of one replicate: the journal on disk, rows in memory; store_summarise() and
+ * store_write() are to follow. `rows` and `samples` are the worker's CSV text. */
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
+/* Statistics of one case, from everything that is known of it now. */
+int store_summarise(struct store *s, const char *case_id, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */
 int store_rows(struct store *s, const char *rows, struct err *err);

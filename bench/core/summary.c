@@ -198,12 +198,51 @@ bool row_is_ok(const struct case_row *row)
     return row->status && !strcmp(row->status, "ok");
 }
 
+/* Other work, or an arm that stands beside the comparison: a ratio with its interval, no more. */
+static int forget_verdict(struct case_row *row, const char *reason, struct err *err)
+{
+    row->p = row->p_gate = row->mde_pct = NAN;
+    row->rounds_to_settle = -1;
+    if (row_set(&row->verdict, NULL, err))
+        return -1;
+    return reason ? row_add_reason(row, reason, err) : 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* One file with the same options cannot differ from itself: a verdict is a false alarm. Equal
+ * machine code alone is only worth knowing, since launch code may differ. */
+static int judge_identity(struct case_row *row, const struct case_row *base, struct err *err)
+{
+    bool claims =
+        row->verdict && (!strcmp(row->verdict, "FASTER") || !strcmp(row->verdict, "SLOWER"));
+    const char *a = row->options ? row->options : "", *b = base->options ? base->options : "";
+
+    if (strcmp(row->kernel, base->kernel) || strcmp(a, b))
+        return 0;
+    if (same_text(row->library_sha256, base->library_sha256))
+        return claims && strcmp(row->role, "duplicate") ? row_add_reason(row, "aa_alarm", err) : 0;
+    return same_text(row->sass_sha256, base->sass_sha256) ? row_add_reason(row, "same_sass", err)
+                                                          : 0;
+}
+
+const struct case_row *summary_baseline(const struct case_table *cases, const struct case_row *row)
+{
+    for (size_t i = 0; row->baseline && i < cases->nr; i++)
+        if (!strcmp(cases->row[i].arm, row->baseline) &&
+            !strcmp(cases->row[i].case_id, row->case_id))
+            return &cases->row[i];
+    return NULL;
+}
+
 int summary_case(struct case_table *cases, const struct sample_table *samples, const char *case_id,
                  const struct summary_settings *set, struct err *err)
 {
     struct sample_index index;
     struct case_samples cs = {0};
-    struct case_row *base = NULL;
     int ret = -1;
 
     if (sample_index_init(&index, samples, err) ||
@@ -216,25 +255,25 @@ int summary_case(struct case_table *cases, const struct sample_table *samples, c
         clear_derived(row);
         if (times_of(&cs, row, err) || row_reasons(row, err))
             goto out;
-        if (!strcmp(row->role, "baseline") && row_is_ok(row) && row->span_median_ns > 0)
-            base = row;
     }
     for (size_t i = 0; i < cases->nr; i++) {
         struct case_row *row = &cases->row[i];
-        if (strcmp(row->case_id, case_id) || row == base || !row_is_ok(row) || row->rounds <= 0)
+        if (strcmp(row->case_id, case_id) || !row->baseline || !row_is_ok(row) || row->rounds <= 0)
             continue;
-        if (!base) {
+        const struct case_row *base = summary_baseline(cases, row);
+        if (!base || !row_is_ok(base) || !(base->span_median_ns > 0)) {
             if (row_add_reason(row, "no_baseline", err))
                 goto out;
             continue;
         }
         if (compare_arm(&cs, row, base, set, err))
             goto out;
-        if (!strcmp(row->problem, "across")) {
-            /* Other work: a ratio, no verdict. */
-            if (row_set(&row->verdict, NULL, err) || row_add_reason(row, "across", err))
-                goto out;
-        }
+        if (!strcmp(row->problem, "across") && forget_verdict(row, "across", err))
+            goto out;
+        if (!strcmp(row->role, "context") && forget_verdict(row, NULL, err))
+            goto out;
+        if (judge_identity(row, base, err))
+            goto out;
     }
     ret = 0;
 out:

@@ -55,6 +55,8 @@ int paired_processes_init(struct paired_processes *pp, const struct case_samples
 void paired_processes_release(struct paired_processes *pp);
 
 bool row_is_ok(const struct case_row *row);
+/* The row that `row` is compared with, or NULL. */
+const struct case_row *summary_baseline(const struct case_table *cases, const struct case_row *row);
 
 /* summary_diagnose.c: the diagnostics of harness.md 3.10 into columns and reasons. `cycles` may be
  * NULL. */

@@ -124,18 +124,6 @@ static void judge_gate(const struct case_table *t, const struct summary_settings
     free(p);
 }
 
-/* The baseline's row of the same case; `near` is where the last one was found. */
-static const struct case_row *baseline_of(const struct case_table *t, const struct case_row *row,
-                                          const struct case_row *near)
-{
-    if (near && !strcmp(near->case_id, row->case_id))
-        return near;
-    for (size_t k = 0; k < t->nr; k++)
-        if (is_role(&t->row[k], "baseline") && !strcmp(t->row[k].case_id, row->case_id))
-            return &t->row[k];
-    return NULL;
-}
-
 /* Estimate of each process of one row; NAN where it has none. */
 static int row_thetas(const struct case_table *t, const struct sample_table *samples,
                       const struct sample_index *index, const char *base,
@@ -165,7 +153,6 @@ static int geomean(const struct case_table *t, const struct sample_table *sample
                    const struct sample_index *index, const char *role, struct cluster *out,
                    struct err *err)
 {
-    const struct case_row *base = NULL;
     double *theta = NULL;
     size_t rows = 0, processes = 0;
     int ret = -1;
@@ -181,7 +168,7 @@ static int geomean(const struct case_table *t, const struct sample_table *sample
         const struct case_row *row = &t->row[i];
         if (!is_role(row, role) || !is_judged(row))
             continue;
-        base = baseline_of(t, row, base);
+        const struct case_row *base = summary_baseline(t, row);
         if (!base)
             continue; /* a verdict without a baseline: not written by us */
         if (row_thetas(t, samples, index, base->arm, row, processes, &theta[rows * processes], err))

@@ -343,7 +343,7 @@ static double rel_l2_to_kept(struct work *w, void **kept, struct err *err)
 }
 
 /* How this arm's outputs stand to the baseline's; for the baseline, to its own second run. */
-static int against_baseline(struct case_run *run, struct arm_run *arm, struct err *err)
+static int against_baseline(struct arm_run *arm, struct err *err)
 {
     struct work *w = arm->work;
     char text[512];
@@ -352,12 +352,15 @@ static int against_baseline(struct case_run *run, struct arm_run *arm, struct er
         return 0;
     if (digest_outputs(w, &arm->digest, err))
         return -1;
-    if (arm->job->baseline) {
+    if (arm->is_base) {
+        if (w->baseline_ready)
+            return 0;
         if (keep_outputs(w, w->baseline, NULL)) {
             drop_outputs(w, w->baseline);
             return 0;
         }
         w->baseline_ready = true;
+        w->baseline_arm = arm;
         if (work_poison(w, -1, err) || arm_workspace_fill(arm, 0xa5, err))
             return -1;
         if (arm_launch_sync(arm, text, sizeof(text), err))
@@ -366,17 +369,14 @@ static int against_baseline(struct case_run *run, struct arm_run *arm, struct er
         arm->row->jitter_baseline = arm->jitter;
         return 0;
     }
-    for (size_t i = 0; i < run->arms_nr; i++) {
-        const struct arm_run *base = &run->arm[i];
-        if (!base->job->baseline || !base->usable || base->work != w)
-            continue;
-        if (row_set(&arm->row->bits_equal, base->digest == arm->digest ? "yes" : "no", err))
-            return -1;
-        arm->row->jitter_baseline = base->jitter;
-        if (w->baseline_ready)
-            arm->row->rel_l2_baseline = rel_l2_to_kept(w, w->baseline, err);
-    }
-    return 0;
+    const struct arm_run *base = arm->base;
+    if (!base || !base->usable || base->work != w)
+        return 0;
+    arm->row->jitter_baseline = base->jitter;
+    /* Several baselines of one case share the work: the outputs kept are those of the first. */
+    if (w->baseline_ready && w->baseline_arm == base)
+        arm->row->rel_l2_baseline = rel_l2_to_kept(w, w->baseline, err);
+    return row_set(&arm->row->bits_equal, base->digest == arm->digest ? "yes" : "no", err);
 }
 
 static int gate_arm(struct case_run *run, struct arm_run *arm, struct err *err)
@@ -396,7 +396,7 @@ static int gate_arm(struct case_run *run, struct arm_run *arm, struct err *err)
         return -1;
     if (!arm->usable)
         return 0;
-    return against_baseline(run, arm, err);
+    return against_baseline(arm, err);
 }
 
 int verify_gate(struct case_run *run, struct err *err)
@@ -408,7 +408,7 @@ int verify_gate(struct case_run *run, struct err *err)
             return -1;
     for (int pass = 0; pass < 2; pass++) /* the baseline first: the others are held against it */
         for (size_t i = 0; i < run->arms_nr; i++)
-            if (run->arm[i].usable && run->arm[i].job->baseline == (pass == 0) &&
+            if (run->arm[i].usable && run->arm[i].is_base == (pass == 0) &&
                 gate_arm(run, &run->arm[i], err))
                 return -1;
     run->check_s += now_s() - begin;

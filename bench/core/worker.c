@@ -8,6 +8,7 @@
 #include "case_run.h"
 #include "check.h"
 #include "ini.h"
+#include "ncu.h"
 
 /* Set by SIGUSR1: finish the round, answer, go. The one variable of the program that is not in a
  * struct: a signal handler has no other way in. */
@@ -156,6 +157,9 @@ static const struct plan_case *case_find(const struct plan *plan, const char *id
 static double timeout_of(const struct worker *wk, const struct job_case *jc)
 {
     const struct plan_settings *set = &wk->plan->set;
+    /* A profiler runs each kernel many times over. */
+    if (wk->job->mode == JOB_PROFILE)
+        return NCU_TIMEOUT_S;
     if (set->timeout_s > 0)
         return set->timeout_s;
     double estimate = jc->budget_s + set->check_time_s;
@@ -186,6 +190,9 @@ static int run_case(struct worker *wk, const struct job_case *jc, struct err *er
         goto out;
     if (wk->job->mode == JOB_CHECK) {
         if (check_case(run, err))
+            goto out;
+    } else if (wk->job->mode == JOB_PROFILE) {
+        if (ncu_case(run, err))
             goto out;
     } else if (worker_phase(run, "measure", NULL, err) || measure_case(run, err)) {
         goto out;

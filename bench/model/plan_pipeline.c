@@ -34,7 +34,7 @@ static bool feeds(const char *from, const char *to)
     const struct sab_op_spec *spec = sab_op_find(from);
 
     for (uint32_t i = 0; spec && i < spec->feeds_nr; i++)
-        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a step that was read has an operator */
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a step has an operator */
         if (!strcmp(spec->feeds[i].op, to))
             return true;
     return false;
