@@ -351,7 +351,13 @@ int arm_set_resolve(struct arm_set *set, const struct plan *plan, enum sab_devic
         return err_set(err, ERR_ENVIRONMENT,
                        "no arm of this configuration has a kernel for device %s",
                        device_kind_name(kind));
-    return duplicates_add(set, plan, err);
+    if (duplicates_add(set, plan, err))
+        return -1;
+    if (set->nr > ARM_SET_MAX)
+        return err_set(err, ERR_CONFIG,
+                       "%zu arms, with copies of baselines, are too many: at most %d", set->nr,
+                       ARM_SET_MAX);
+    return 0;
 }
 
 bool arm_set_serves(const struct plan *plan, enum sab_device kind, const char *own_library)

@@ -16,6 +16,8 @@
 #include "strbuf.h"
 #include "text.h"
 
+#define ARM_SET_MAX 64 /* a round of more would be no comparison */
+
 /* One arm as it will race. */
 struct arm_entry {
     size_t plan_arm; /* index into plan.arm */

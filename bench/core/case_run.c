@@ -103,7 +103,7 @@ static int row_protocol(struct case_run *run, struct arm_run *arm, const struct 
     struct case_row *row = arm->row;
     struct op_cost cost;
 
-    row->density_asked = run->item->density_asked;
+    row->density_asked = arm->across ? NAN : run->item->density_asked;
     row->tick_ns = info->tick_ns;
     if (c->op->cost(c, &cost, err))
         return -1;
@@ -308,6 +308,26 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
         arm_supports(run, arm, &c, err))
         return -1;
     return arm->usable ? arm_work(run, arm, &c, err) : 0;
+}
+
+double worker_sample_estimate(const struct worker *wk, size_t i, const struct plan_case *item)
+{
+    struct arm_run arm = {.job = &wk->job->arm[i], .library = &wk->library[i]};
+    struct estimate est;
+    struct op_case c;
+    char text[512];
+
+    for (size_t k = 0; k < wk->plan->arms_nr; k++)
+        if (!strcmp(wk->plan->arm[k].name, arm.job->arm))
+            arm.plan_arm = &wk->plan->arm[k];
+    if (!arm.plan_arm || !plan_arm_serves(arm.plan_arm, item) ||
+        plan_arm_case(wk->plan, arm.plan_arm, item, &c, &arm.across, NULL) ||
+        arm_resolve(&arm, item, NULL) ||
+        estimate_arm(wk->plan, &c, arm.kernel, arm.choices, device_info(wk->dev), &est, text,
+                     sizeof(text), NULL) ||
+        est.status != ESTIMATE_OK)
+        return 0;
+    return est.sample_s;
 }
 
 int case_run_open(struct case_run *run, struct worker *worker, const struct plan_case *item,

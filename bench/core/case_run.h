@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arms.h"
 #include "device.h"
 #include "job.h"
 #include "library.h"
@@ -23,7 +24,9 @@ struct worker {
     struct library *library; /* one an arm of the job, in their order */
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
-    FILE *out; /* answers */
+    FILE *out;                       /* answers */
+    const struct sab_kernel *proven; /* reference kernel that agreed with the oracle here */
+    double proven_s, proven_flops;   /* and what its run on the small case took */
 };
 
 /* One arm of one case. */
@@ -50,7 +53,7 @@ struct arm_run {
     struct case_row *row; /* in case_run.rows */
 };
 
-#define CASE_RUN_MAX_ARMS 64
+#define CASE_RUN_MAX_ARMS ARM_SET_MAX
 
 /* Why a case has fewer rounds than were asked for. */
 enum case_cut { CASE_WHOLE = 0, CASE_CUT_TIME, CASE_CUT_STOP };
@@ -88,6 +91,10 @@ const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size);
  * remembered by its last words. */
 int worker_phase(struct case_run *run, const char *what, const struct arm_run *arm,
                  struct err *err);
+
+/* Estimated seconds of one sample of arm `i` of the job in a case; 0 where it does not run there.
+ */
+double worker_sample_estimate(const struct worker *wk, size_t i, const struct plan_case *item);
 
 /* Whether the parent has asked for an early end: checked between rounds. */
 bool worker_stopping(void);

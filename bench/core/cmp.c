@@ -101,6 +101,23 @@ static double setting(const struct cmp *c, const char *name)
                 run_real(c->after.run, "settings", name));
 }
 
+/* The larger of what the two runs took identical kernels to differ by. */
+static double floor_of(const struct cmp *c, double ns)
+{
+    const struct store *const side[] = {&c->before, &c->after};
+    double floor = setting(c, "delta");
+
+    for (size_t i = 0; i < 2; i++) {
+        struct noise_floors floors;
+        double own = run_real(side[i]->run, "settings", "noise_floor");
+
+        folder_noise_floors(side[i]->run, &floors);
+        noise_floors_at(&floors, ns, &own);
+        floor = fmax(floor, own);
+    }
+    return floor;
+}
+
 static void add_note(struct cmp_row *r, const char *text)
 {
     strbuf_addf(&r->notes, "%s%s", r->notes.len ? "; " : "", text);
@@ -122,6 +139,16 @@ static void note_status(struct cmp_row *r, const char *side, const struct case_r
                     row->status ? row->status : "no status", side);
 }
 
+/* One file with the same options: what changed is the machine. */
+static bool same_file(const struct cmp_row *r)
+{
+    const char *b = r->before->options ? r->before->options : "";
+    const char *a = r->after->options ? r->after->options : "";
+
+    return r->before->library_sha256 && !strcmp(b, a) &&
+           cell_is(r->after->library_sha256, r->before->library_sha256);
+}
+
 static void note_row(struct cmp_row *r, bool by_role)
 {
     if (by_role)
@@ -137,17 +164,16 @@ static void note_row(struct cmp_row *r, bool by_role)
                                                     : "no samples");
     else if (r->u.nr_before < GOOD_PROCESSES || r->u.nr_after < GOOD_PROCESSES)
         add_note(r, "few_processes");
-    if (r->verdict != VERDICT_UNSURE && r->verdict != VERDICT_SAME && r->before->library_sha256 &&
-        cell_is(r->after->library_sha256, r->before->library_sha256) &&
-        (cell_is(r->after->options, r->before->options ? r->before->options : "") ||
-         (!r->after->options && !r->before->options)))
+    if (r->verdict != VERDICT_UNSURE && r->verdict != VERDICT_SAME && same_file(r))
         add_note(r, "the library is the same file: the machine changed, not the kernel");
+    else if (r->before->sass_sha256 && !same_file(r) &&
+             cell_is(r->after->sass_sha256, r->before->sass_sha256))
+        add_note(r, "same_sass");
 }
 
 static int compare(struct cmp *c, struct cmp_row *r, struct err *err)
 {
     struct medians before = {0}, after = {0};
-    double floor = fmax(setting(c, "delta"), setting(c, "noise_floor"));
     double tick_ns = fmax(fmax(0, r->before->tick_ns), r->after->tick_ns);
     int ret = -1;
 
@@ -171,7 +197,7 @@ static int compare(struct cmp *c, struct cmp_row *r, struct err *err)
         r->u.theta = log(r->after_ns / r->before_ns);
     r->compared = r->compared && isfinite(r->u.theta);
     if (r->compared) {
-        r->delta = verdict_delta(tick_ns, r->before_ns, floor);
+        r->delta = verdict_delta(tick_ns, r->before_ns, floor_of(c, r->before_ns));
         r->verdict = verdict_of(r->u.lo, r->u.hi, r->delta);
         r->p = unpaired_p(&r->u, r->delta);
     }

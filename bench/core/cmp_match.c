@@ -61,6 +61,22 @@ static bool has_role(const struct case_row *row, const char *role)
     return same_text(row->role, role);
 }
 
+/*
+ * Two baselines whose labels differ. Arms of `bench ab` are NAME@REF, each its own baseline, so
+ * there the name must be the same.
+ */
+static bool same_baseline(const struct case_row *b, const struct case_row *a)
+{
+    size_t stem;
+
+    if (!has_role(b, "baseline") || !has_role(a, "baseline") || !b->arm || !a->arm)
+        return false;
+    if (!strchr(b->arm, '@') && !strchr(a->arm, '@'))
+        return true;
+    stem = strcspn(b->arm, "@");
+    return stem == strcspn(a->arm, "@") && !strncmp(b->arm, a->arm, stem);
+}
+
 /* How well two rows go together; 0: not at all. */
 enum fit { FIT_NONE = 0, FIT_ROLE, FIT_ROLE_ID, FIT_ARM, FIT_ARM_ID };
 
@@ -69,7 +85,7 @@ static enum fit fit_of(const struct case_table *tb, const struct case_row *b,
 {
     bool arm = same_text(b->arm, a->arm);
 
-    if (!arm && !(has_role(b, "baseline") && has_role(a, "baseline")))
+    if (!arm && !same_baseline(b, a))
         return FIT_NONE;
     if (!same_problem(tb, b, ta, a))
         return FIT_NONE;

@@ -1,5 +1,6 @@
 #include "folder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "file.h"
@@ -57,6 +58,22 @@ int folder_check_hashes(const char *dir, const json_t *run, struct err *err)
     }
     strbuf_release(&path);
     return ret;
+}
+
+void folder_noise_floors(const json_t *run, struct noise_floors *floors)
+{
+    json_t *list = json_object_get(json_object_get(run, "settings"), "noise_floor_octaves"), *v;
+    const char *octave;
+
+    noise_floors_init(floors);
+    json_object_foreach(list, octave, v)
+    {
+        int at = atoi(octave);
+        if (at < 0 || at >= PROFILE_OCTAVES || !json_is_number(v))
+            continue;
+        floors->octave[at] = json_number_value(v);
+        floors->nr++;
+    }
 }
 
 int folder_same_version(const char *name, const char *dir_a, const json_t *a, const char *dir_b,

@@ -6,6 +6,7 @@
 
 #include "err.h"
 #include "json.h"
+#include "profile.h"
 
 /* run.json of a folder; the caller drops the reference. ERR_CONFIG where there is none. */
 int folder_read_run(const char *dir, json_t **run, struct err *err);
@@ -19,5 +20,8 @@ int folder_check_hashes(const char *dir, const json_t *run, struct err *err);
  * folders. Both folders and both values are named. */
 int folder_same_version(const char *name, const char *dir_a, const json_t *a, const char *dir_b,
                         const json_t *b, struct err *err);
+
+/* The noise floors by duration that a run took from the machine profile; none where it had none. */
+void folder_noise_floors(const json_t *run, struct noise_floors *floors);
 
 #endif

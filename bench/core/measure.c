@@ -18,6 +18,7 @@
 #define IDLE_FACTOR      4.0
 #define REPEAT_SHARE     4   /* at most a quarter more rounds */
 #define BURST_ROUNDS_MAX 256 /* so many samples that no queue of the driver fills up */
+#define BURST_TRIES      3   /* before lost records are the environment's fault */
 #define WARM_LAUNCHES    2
 
 static const char *const pattern_names[] = {"none", "burst", "alone", "sustained"};
@@ -82,22 +83,33 @@ static int launch_slot(struct measure *m, size_t i, struct err *err)
     return m->checking ? check_after(m, arm, err) : 0;
 }
 
-/* Runs the queued rounds back to back. */
-static int run_burst(struct measure *m, bool record, struct err *err)
+/* Enqueues the queued rounds back to back and waits for them. Returns 1 when they are void. */
+static int try_burst(struct measure *m, int *opener, struct err *err)
 {
     size_t nr = m->queued * m->nr;
 
-    if (!m->queued)
-        return 0;
     if (m->pattern == PATTERN_BURST)
         m->queue[0].idle_ns = pause_now(m);
     if (device_round_begin(dev_of(m), err) || burst_open(m, err))
         return -1;
-    int opener = m->prev;
+    *opener = m->prev;
     for (size_t i = 0; i < nr; i++)
         if (launch_slot(m, i, err))
             return -1;
-    if (device_round_end(dev_of(m), m->got, nr, err))
+    return device_round_end(dev_of(m), m->got, nr, err);
+}
+
+/* Runs the queued rounds; what the timer lost is run again. */
+static int run_burst(struct measure *m, bool record, struct err *err)
+{
+    size_t nr = m->queued * m->nr;
+    int opener = m->prev, lost = 1;
+
+    if (!m->queued)
+        return 0;
+    for (int tries = 0; lost > 0 && tries < BURST_TRIES; tries++)
+        lost = try_burst(m, &opener, err);
+    if (lost)
         return -1;
     for (size_t i = 0; i < nr; i++) {
         int prev = i ? m->queue[i - 1].arm : opener;

@@ -73,7 +73,7 @@ static int take_rows(struct store *out, const struct store *in, struct err *err)
 
 /* ---- run.json ---- */
 
-static void take_settings(struct store *out)
+static void take_settings(struct store *out, struct noise_floors *floors)
 {
     const json_t *run = out->run;
     double gate = run_real(run, "settings", "gate_slower");
@@ -81,6 +81,8 @@ static void take_settings(struct store *out)
     out->set.delta = fmax(0.005, run_real(run, "settings", "delta"));
     out->set.noise_floor = fmax(0, run_real(run, "settings", "noise_floor"));
     out->set.gate_slower = isnan(gate) ? -1 : gate;
+    folder_noise_floors(run, floors);
+    out->set.floors = floors;
     out->set.rounds_named = json_is_true(run_at(run, "settings", "rounds_named"));
 }
 
@@ -164,7 +166,7 @@ static int join_run(struct store *out, const char *dir, const json_t *from, int6
 
 /* From the first run's, without what is added up or derived. */
 static int begin_run(struct store *out, const struct merge_request *r, const json_t *first,
-                     struct err *err)
+                     struct noise_floors *floors, struct err *err)
 {
     static const char *const gone[] = {"partial", "files",  "finished", "budget",
                                        "wall_s",  "rounds", "clocks",   "summary"};
@@ -185,13 +187,14 @@ static int begin_run(struct store *out, const struct merge_request *r, const jso
     json_object_set_new(out->run, "status", json_string("complete"));
     json_object_set_new(out->run, "command", command);
     json_object_set_new(out->run, "merged_from", json_array());
-    take_settings(out);
+    take_settings(out, floors);
     return 0;
 }
 
 /* ---- the whole ---- */
 
-static int join(const struct merge_request *r, struct store *out, struct err *err)
+static int join(const struct merge_request *r, struct store *out, struct noise_floors *floors,
+                struct err *err)
 {
     int64_t first = 0;
     int ret = 0;
@@ -203,7 +206,7 @@ static int join(const struct merge_request *r, struct store *out, struct err *er
         store_init(&in);
         ret = store_open(&in, r->in[i], false, err);
         if (!ret && !i)
-            ret = begin_run(out, r, in.run, err);
+            ret = begin_run(out, r, in.run, floors, err);
         processes = ret ? -1 : take_samples(out, &in, first, err);
         if (processes < 0 || take_rows(out, &in, err) ||
             join_run(out, r->in[i], in.run, first, processes, err))
@@ -232,14 +235,16 @@ int merge_runs(const struct merge_request *r, struct store *out, struct text_lis
                struct err *err)
 {
     json_t **run = calloc(r->nr + 1, sizeof(*run));
+    struct noise_floors floors;
     int ret = run ? 0 : err_memory(err);
 
     for (size_t i = 0; !ret && i < r->nr; i++)
         ret = folder_read_run(r->in[i], &run[i], err);
     /* The journal is written by store_create(), from the samples that are there by then. */
     if (!ret)
-        ret = merge_check(r, run, notes, err) || join(r, out, err) || derive(out, err) ||
+        ret = merge_check(r, run, notes, err) || join(r, out, &floors, err) || derive(out, err) ||
               store_create(out, r->out, r->force, err) || store_write(out, true, err);
+    out->set.floors = NULL; /* ours, and nothing is left to be derived */
     for (size_t i = 0; run && i < r->nr; i++)
         json_decref(run[i]);
     free(run);

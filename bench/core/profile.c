@@ -32,15 +32,18 @@ int noise_floors_octave(double median_ns)
 
 bool noise_floors_at(const struct noise_floors *floors, double median_ns, double *floor)
 {
-    if (!floors || !floors->nr)
+    int own = noise_floors_octave(median_ns), o = own;
+
+    if (!floors || !floors->nr || own < 0)
         return false;
-    for (int o = noise_floors_octave(median_ns); o >= 0; o--) {
-        if (isnan(floors->octave[o]))
-            continue;
-        *floor = floors->octave[o];
-        return true;
-    }
-    return false;
+    while (o >= 0 && isnan(floors->octave[o]))
+        o--;
+    if (o < 0)
+        o = own + 1;
+    if (o >= PROFILE_OCTAVES || isnan(floors->octave[o]))
+        return false;
+    *floor = floors->octave[o];
+    return true;
 }
 
 /* ---- where ---- */

@@ -38,7 +38,8 @@ void noise_floors_init(struct noise_floors *floors);
 int noise_floors_octave(double median_ns);
 /*
  * The floor for a call of this duration: of its own octave, else of the nearest shorter one that
- * was measured (a shorter call is at least as noisy). False where there is none.
+ * was measured (a shorter call is at least as noisy), else of the next longer one (a median near an
+ * octave's end falls to either side of it). False where there is none.
  */
 bool noise_floors_at(const struct noise_floors *floors, double median_ns, double *floor);
 

@@ -121,7 +121,9 @@ int repro_command(const struct repro *r, struct strbuf *out, struct err *err)
         nr = 0;
     } else {
         const char *first = json_string_value(json_array_get(list, 0));
-        strbuf_addstr(out, first && *first != '-' ? "bench run" : "bench");
+        strbuf_addstr(out, json_object_get(r->run, "branches") ? "bench ab"
+                           : first && *first != '-'            ? "bench run"
+                                                               : "bench");
     }
     for (size_t i = 0; i < nr;) {
         const char *word = json_string_value(json_array_get(list, i));
@@ -262,6 +264,9 @@ int repro_ini(const struct repro *r, struct strbuf *out, struct err *err)
     if (verify(r, &text, err))
         goto out;
     strbuf_addf(out, "; case %s of run %s\n", r->item->id, run_text(r->run, NULL, "run_id"));
+    /* Which builds stood against each other is no matter of the configuration. */
+    if (json_object_get(r->run, "branches"))
+        strbuf_addstr(out, "; for `bench ab BASE HEAD --config FILE`\n");
     strbuf_add(out, text.buf, text.len);
     ret = out->oom ? err_memory(err) : 0;
 out:

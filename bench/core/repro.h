@@ -28,7 +28,8 @@ int repro_open(struct repro *r, const char *dir, const char *case_id, struct err
 /* The command line that measured the run, narrowed to the case, as a POSIX shell reads it. */
 int repro_command(const struct repro *r, struct strbuf *out, struct err *err);
 /*
- * An INI that expands to that one case: same id, seed, settings and arms. Libraries that an arm
+ * An INI that expands to that one case: same id, seed, settings and arms (those of the file: the
+ * builds of `bench ab` are named by its command). Libraries that an arm
  * names stand with the absolute path that the run used. ERR_BUG where the text does not give the
  * case back.
  */

@@ -125,6 +125,8 @@ static int choose_cuda(struct session *s, const char *want, struct err *err)
     if (at < 0 || at >= nr)
         return err_set(err, ERR_ENVIRONMENT, "device = %s, but this machine has %d GPU%s", want, nr,
                        nr == 1 ? "" : "s");
+    if (strchr(want, ',') || !strcmp(want, "cuda:all"))
+        session_note(s, "device = %s: one GPU is used, the first of them", want);
     s->kind = SAB_DEVICE_CUDA;
     snprintf(s->uuid, sizeof(s->uuid), "%s", list[at].uuid);
     return 0;

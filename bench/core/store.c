@@ -245,14 +245,6 @@ int store_sealed(const struct store *s, const char *case_id)
     return sealed < 0 ? 0 : (int)sealed;
 }
 
-bool store_knows(const struct store *s, const char *case_id)
-{
-    for (size_t i = 0; i < s->cases.nr; i++)
-        if (!strcmp(s->cases.row[i].case_id, case_id))
-            return true;
-    return false;
-}
-
 /* ---- derived files ---- */
 
 static int write_text(const struct store *s, const char *name, const struct strbuf *sb,

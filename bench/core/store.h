@@ -55,8 +55,6 @@ int store_status(struct store *s, const char *case_id, const char *arm, const ch
                  const char *text, struct err *err);
 /* Replicates sealed of a case: the smallest over its arms that were timed; 0 for none. */
 int store_sealed(const struct store *s, const char *case_id);
-/* Whether anything is known of a case (even that it is to be skipped). */
-bool store_knows(const struct store *s, const char *case_id);
 
 /* Remembers (in run.json) that a case ran out of max_time or max_rounds: reason `budget`. */
 int store_budget(struct store *s, const char *case_id, struct err *err);

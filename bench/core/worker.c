@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,16 +155,18 @@ static const struct plan_case *case_find(const struct plan *plan, const char *id
 }
 
 /* How long the parent may hear nothing of a case: ten times the estimate, at least 30 s. */
-static double timeout_of(const struct worker *wk, const struct job_case *jc)
+static double timeout_of(const struct worker *wk, const struct job_case *jc,
+                         const struct plan_case *item)
 {
     const struct plan_settings *set = &wk->plan->set;
-    /* A profiler runs each kernel many times over. */
-    if (wk->job->mode == JOB_PROFILE)
-        return NCU_TIMEOUT_S;
+    double sample_s = 0;
+
     if (set->timeout_s > 0)
         return set->timeout_s;
-    double estimate = jc->budget_s + set->check_time_s;
-    return estimate * 10 > 30 ? estimate * 10 : 30;
+    for (size_t i = 0; i < wk->job->arms_nr; i++)
+        sample_s += worker_sample_estimate(wk, i, item);
+    double estimate = fmin(jc->budget_s, 1.5 * jc->rounds * sample_s) + set->check_time_s / 4;
+    return fmax(30, 10 * estimate);
 }
 
 int worker_phase(struct case_run *run, const char *what, const struct arm_run *arm, struct err *err)
@@ -185,7 +188,7 @@ static int run_case(struct worker *wk, const struct job_case *jc, struct err *er
         err_set(err, ERR_BUG, "the job's case '%s' is not in the plan", jc->id);
         goto out;
     }
-    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc), err) ||
+    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err) ||
         case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
         goto out;
     if (wk->job->mode == JOB_CHECK) {

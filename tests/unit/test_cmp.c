@@ -106,6 +106,28 @@ static void better_fits_come_first(void **state)
     case_table_release(&after);
 }
 
+/* Each arm of `bench ab` is its own baseline: another ref of the same arm is its partner. */
+static void branches_match_by_the_name_of_the_arm(void **state)
+{
+    struct case_table before, after;
+    struct cmp_match m;
+
+    (void)state;
+    begin(&before);
+    add(&before, "s.H1", "slow@v1", "baseline", "1");
+    add(&before, "s.H1", "fast@v1", "baseline", "1");
+    begin(&after);
+    add(&after, "s.H1", "fast@v2", "baseline", "1");
+    add(&after, "s.H1", "other@v2", "baseline", "1");
+    assert_int_equal(cmp_match_init(&m, &before, &after, NULL), 0);
+    assert_int_equal(m.nr, 1);
+    assert_int_equal(m.pair[0].before, 1);
+    assert_int_equal(m.pair[0].after, 0);
+    cmp_match_release(&m);
+    case_table_release(&before);
+    case_table_release(&after);
+}
+
 /* An axis that the older run did not know matches its default, and nothing else. */
 static void a_new_axis_matches_its_default(void **state)
 {
@@ -275,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_match_by_axes_and_arm),
         cmocka_unit_test(better_fits_come_first),
+        cmocka_unit_test(branches_match_by_the_name_of_the_arm),
         cmocka_unit_test(a_new_axis_matches_its_default),
         cmocka_unit_test(estimates_and_words),
         cmocka_unit_test(one_process_is_unsure),

@@ -62,7 +62,8 @@ static void write_run(const struct run *r)
     s.run = run_json(r);
     assert_non_null(s.run);
     for (size_t i = 0; i < 2; i++)
-        race_row(&s.cases, CASE, &arms[i]);
+        race_text(&race_row(&s.cases, CASE, &arms[i])->kernel, "sage_fwd/cpu");
+    race_text(&race_find(&s.cases, CASE, "head")->baseline, "base");
     for (int p = 0; p < 2; p++)
         race_process(&s.samples, CASE, arms, 2, p, SUPERS);
     if (summary_case(&s.cases, &s.samples, CASE, &s.set, &err) ||

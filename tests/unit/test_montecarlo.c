@@ -87,6 +87,7 @@ static void world_init(struct world *w, const char *const *ids, size_t nr, uint6
         for (size_t a = 0; a < ARMS; a++) {
             struct case_row *row = race_row(&w->cases, ids[c], &race_arms[a]);
             row->tick_ns = TICK_NS;
+            race_text(&row->kernel, "op/kernel");
             race_text(&row->baseline, a ? "base" : NULL);
         }
     for (size_t i = 0; i < w->samples.nr; i++) {

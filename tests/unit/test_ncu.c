@@ -73,8 +73,8 @@ static void expect_found(const char *want)
 
 static void path_first_then_the_toolkit(void **state)
 {
-    char dir[] = "/tmp/sab-test-ncu-XXXXXX", plain[100], good[100], home[100], want[200];
-    char command[200];
+    char dir[] = "/tmp/sab-test-ncu-XXXXXX", plain[100], good[100], home[100], want[300];
+    char command[400];
 
     (void)state;
     assert_non_null(mkdtemp(dir));

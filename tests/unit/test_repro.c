@@ -155,6 +155,29 @@ static void the_command_is_narrowed(void **state)
     expect_command(json_array(), "bench --config sweep.ini --only s.B1.H2.S128.d0.5\n");
 }
 
+/* The words of `bench ab` begin with refs; run.json of such a run says which branches raced. */
+static void a_run_of_branches(void **state)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct err err = ERR_INIT;
+    struct repro r;
+
+    (void)state;
+    write_run(configs[0], json_pack("[s,s,s,s]", "main", "WORKTREE", "--config", "s.ini"));
+    repro_init(&r);
+    if (repro_open(&r, "run", "s.B1.H2.S128.d0.5", &err))
+        fail_msg("%s", err.text);
+    json_object_set_new(r.run, "branches", json_array());
+    assert_int_equal(repro_command(&r, &text, NULL), 0);
+    assert_string_equal(text.buf,
+                        "bench ab main WORKTREE --config s.ini --only s.B1.H2.S128.d0.5\n");
+    strbuf_reset(&text);
+    assert_int_equal(repro_ini(&r, &text, NULL), 0);
+    assert_non_null(strstr(text.buf, "; for `bench ab BASE HEAD --config FILE`"));
+    repro_release(&r);
+    strbuf_release(&text);
+}
+
 static void unknown_cases_and_folders(void **state)
 {
     struct err err = ERR_INIT;
@@ -178,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_comes_back),
         cmocka_unit_test(the_command_is_narrowed),
+        cmocka_unit_test(a_run_of_branches),
         cmocka_unit_test(unknown_cases_and_folders),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
