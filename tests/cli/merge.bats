@@ -7,8 +7,8 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     source "$BATS_TEST_DIRNAME/common.bash"
     small_config
-    "$BENCH" --config small.ini --out a --quiet > out1 2>&1
-    "$BENCH" --config small.ini --out b --quiet > out2 2>&1
+    PATH=/nowhere "$BENCH" --config small.ini --out a --quiet > out1 2>&1
+    PATH=/nowhere "$BENCH" --config small.ini --out b --quiet > out2 2>&1
 }
 
 folders() {
@@ -44,10 +44,11 @@ folders() {
     [ ! -e both ]
 }
 
-@test "merge refuses an edited run, an existing folder, and too few" {
+@test "merge never writes over what it reads" {
     folders
-    expect 6 "$BENCH" merge b a b
-    says "results folder 'b' exists" || says 'both a run to merge and the folder to write'
+    expect 2 "$BENCH" merge b a b --force
+    says 'both a run to merge and the folder to write'
+    sealed b
 }
 
 @test "merge wants a folder and two runs" {

@@ -23,7 +23,7 @@ one_case() {
 @test "ncu gets filters, the user's options, and this program inside" {
     one_case
     fake_ncu
-    expect 0 "$BENCH" ncu --config small.ini --only "$CASE" --arm head -- --set full
+    expect 0 "$PROGRAM" ncu --config small.ini --only "$CASE" --arm head -- --set full
     for word in --clock-control none --nvtx --nvtx-include 'bench@sample 0/' --set full --inside "$CASE"; do
         grep -qxF -- "$word" words
     done
@@ -34,14 +34,14 @@ one_case() {
 @test "ncu has nothing to profile on device cpu, and says so" {
     one_case
     fake_ncu 'while [ "${1##*/}" != bench ]; do shift; done' 'exec "$@"'
-    expect 6 "$BENCH" ncu --config small.ini --only "$CASE" --arm head
+    expect 6 "$PROGRAM" ncu --config small.ini --only "$CASE" --arm head
     says 'ncu profiles CUDA kernels, and this case would run on device cpu'
 }
 
 @test "ncu that is not there" {
     one_case
     [ ! -x /usr/local/cuda/bin/ncu ] || skip "the toolkit is installed"
-    expect 6 env -u CUDA_HOME -u CUDA_PATH PATH=/usr/bin:/bin "$BENCH" ncu --config small.ini --only "$CASE" --arm head
+    expect 6 env -u CUDA_HOME -u CUDA_PATH PATH=/usr/bin:/bin "$PROGRAM" ncu --config small.ini --only "$CASE" --arm head
     one_line
     says 'install Nsight Compute'
 }
@@ -49,13 +49,13 @@ one_case() {
 @test "ncu wants one case and one arm" {
     one_case
     fake_ncu
-    expect 2 "$BENCH" ncu --config small.ini --only "$CASE"
+    expect 2 "$PROGRAM" ncu --config small.ini --only "$CASE"
     says 'needs --only CASE and one --arm NAME'
-    expect 2 "$BENCH" ncu --config small.ini --only 's.*' --arm head
+    expect 2 "$PROGRAM" ncu --config small.ini --only 's.*' --arm head
     says 'matches 2 cases'
-    expect 2 "$BENCH" ncu --config small.ini --only "$CASE" --arm heat
+    expect 2 "$PROGRAM" ncu --config small.ini --only "$CASE" --arm heat
     says "did you mean 'head'"
-    expect 2 "$BENCH" ncu --only "$CASE" --arm head
+    expect 2 "$PROGRAM" ncu --only "$CASE" --arm head
     says 'needs --config FILE'
     [ ! -e words ]
 }
