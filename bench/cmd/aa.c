@@ -144,12 +144,16 @@ static int print_power(const struct aa *aa, struct err *err)
     return 0;
 }
 
+/* What a quiet machine stays far below. */
+#define HIGH_FLOOR 0.05
+
 static int print_floors(const struct aa *aa, struct err *err)
 {
     static const char *const heads[] = {"duration", "noise floor", "values"};
     enum { COLS = sizeof(heads) / sizeof(heads[0]) };
     struct grid g;
     size_t line = 0;
+    bool high = false;
 
     if (!aa->floors.nr) {
         printf("\nno noise floor: a duration octave needs at least %d values\n", AA_PROFILE_MIN);
@@ -165,11 +169,14 @@ static int print_floors(const struct aa *aa, struct err *err)
         strbuf_addstr(&cell[0], " to ");
         text_add_duration(&cell[0], ldexp(1, o + 1));
         add_floor(&cell[1], aa->floors.octave[o]);
+        high |= aa->floors.octave[o] > HIGH_FLOOR;
         strbuf_addf(&cell[2], "%zu", aa->floors.values[o]);
     }
     printf("\n");
     grid_print(&g);
     grid_release(&g);
+    if (high)
+        printf("effects below such a floor cannot be seen: was the machine idle?\n");
     return 0;
 }
 

@@ -82,19 +82,20 @@ static void print_rows(const struct session *s)
     }
 }
 
-static int inside(struct session_request *request, bool quiet, struct err *err)
+static int inside(const struct session_request *asked, bool quiet, struct err *err)
 {
+    struct session_request request = *asked;
     struct session s;
     struct ui ui;
     char exe[4096];
     int status;
 
     ui_init(&ui, quiet);
-    request->events = ui_events(&ui);
-    request->interrupted = ui_catch_signals();
-    request->exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
+    request.events = ui_events(&ui);
+    request.interrupted = ui_catch_signals();
+    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
     session_init(&s);
-    if (!session_open(&s, request, err) && s.kind != SAB_DEVICE_CUDA)
+    if (!session_open(&s, &request, err) && s.kind != SAB_DEVICE_CUDA)
         err_set(err, ERR_ENVIRONMENT,
                 "ncu profiles CUDA kernels, and this case would run on device cpu");
     if (err->kind == ERR_NONE && !session_device(&s, err) && !session_store(&s, err))

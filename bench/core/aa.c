@@ -176,7 +176,7 @@ static int trial_measure(struct aa *aa, struct trial *t, struct session *s, stru
 
 static int run_trial(struct aa *aa, struct err *err)
 {
-    struct trial t;
+    struct trial t = {0};
     struct session s;
     int ret;
 

@@ -158,12 +158,14 @@ int aa_result_take(struct aa_result *r, uint64_t seed, struct case_table *cases,
 {
     size_t first = r->values_nr;
     double *span_ns = malloc((samples->nr + 1) * sizeof(*span_ns));
-    int ret = span_ns ? 0 : err_memory(err);
+    int ret = 0;
 
+    if (!span_ns)
+        return err_memory(err);
+    for (size_t i = 0; i < samples->nr; i++)
+        span_ns[i] = samples->row[i].span_ns;
     for (size_t i = 0; !ret && i < r->nr; i++)
         ret = take_case(r, i, seed, cases, err);
-    for (size_t i = 0; !ret && i < samples->nr; i++)
-        span_ns[i] = samples->row[i].span_ns;
     for (size_t t = 0; !ret && t < AA_TWINS; t++) {
         inject(cases, samples, span_ns, t, seed);
         ret = take_twin(r, first, t, cases, samples, set, err);
@@ -213,11 +215,15 @@ int aa_result_rates(const struct aa_result *r, size_t at, struct aa_rates *out, 
     double *theta = malloc((r->values_nr + 1) * sizeof(*theta));
     double *median = malloc((r->values_nr + 1) * sizeof(*median));
     size_t nr = 0;
-    int ret = theta && median ? 0 : err_memory(err);
+    int ret = -1;
 
     memset(out, 0, sizeof(*out));
     out->floor = out->median_ns = NAN;
-    for (size_t i = 0; !ret && i < r->values_nr; i++) {
+    if (!theta || !median) {
+        err_memory(err);
+        goto out;
+    }
+    for (size_t i = 0; i < r->values_nr; i++) {
         const struct aa_value *v = &r->value[i];
         if (at != AA_POOLED && v->at != at)
             continue;
@@ -225,12 +231,11 @@ int aa_result_rates(const struct aa_result *r, size_t at, struct aa_rates *out, 
         theta[nr] = v->theta;
         median[nr++] = v->median_ns;
     }
-    if (!ret && nr) {
-        ret = aa_floor(theta, nr, &out->floor, err);
-        out->floor = expm1(out->floor);
-        if (at != AA_POOLED)
-            out->median_ns = stats_median(median, nr);
-    }
+    if (nr && aa_floor(theta, nr, &out->floor, err))
+        goto out;
+    out->floor = expm1(out->floor);
+    if (at != AA_POOLED)
+        out->median_ns = stats_median(median, nr);
     settle(&out->false_alarm);
     settle(&out->excluded_zero);
     settle(&out->same);
@@ -239,6 +244,8 @@ int aa_result_rates(const struct aa_result *r, size_t at, struct aa_rates *out, 
         settle(&out->power[t]);
         settle(&out->covers[t]);
     }
+    ret = 0;
+out:
     free(theta);
     free(median);
     return ret;

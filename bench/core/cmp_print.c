@@ -150,6 +150,23 @@ static void add_list(const struct text_list *list, const char *start, struct str
         strbuf_addch(out, '\n');
 }
 
+/* What the verdicts were held against: one value, or the range over the rows. */
+static void add_delta(const struct cmp *c, struct strbuf *out)
+{
+    double lo = INFINITY, hi = -INFINITY;
+
+    for (size_t i = 0; i < c->match.nr; i++) {
+        if (!c->row[i].compared)
+            continue;
+        lo = fmin(lo, 100 * expm1(c->row[i].delta));
+        hi = fmax(hi, 100 * expm1(c->row[i].delta));
+    }
+    if (lo <= hi && hi - lo < 0.05)
+        strbuf_addf(out, " Verdicts against a delta of %.1f %%.", hi);
+    else if (lo <= hi)
+        strbuf_addf(out, " Verdicts against a delta of %.1f to %.1f %%.", lo, hi);
+}
+
 static void add_sentence(const struct cmp *c, bool markdown, struct strbuf *out)
 {
     size_t nr[4] = {0}, timed = 0;
@@ -179,8 +196,10 @@ static void add_sentence(const struct cmp *c, bool markdown, struct strbuf *out)
     strbuf_addf(out,
                 " Time, lower is better; change = new against old.%s\nThe runs were not "
                 "interleaved: what changed on the machine between them stands in every number; "
-                "Welch's interval over the medians of processes.\n",
+                "Welch's interval over the medians of processes.",
                 markdown ? "**\n" : "");
+    add_delta(c, out);
+    strbuf_addch(out, '\n');
 }
 
 static void add_only(const struct store *s, const size_t *list, size_t nr, const char *side,

@@ -156,7 +156,8 @@ static int join_run(struct store *out, const char *dir, const json_t *from, int6
     join_cases(run, from, "wall_s", true);
     join_warnings(run, from);
     if (settings)
-        json_object_set_new(settings, "processes", json_integer((json_int_t)(first + processes)));
+        json_object_set_new(settings, "processes",
+                            json_integer((json_int_t)first + (json_int_t)processes));
     if (strcmp(run_text(from, NULL, "status"), "complete"))
         json_object_set_new(run, "status", json_string(run_text(from, NULL, "status")));
     if (strcmp(run_text(from, "device", "uuid"), run_text(run, "device", "uuid")))

@@ -24,7 +24,6 @@ heads = 1
 seqlen = 128
 END
     } > aa.ini
-    export XDG_DATA_HOME=$BATS_TEST_TMPDIR/data
 }
 
 # the_profile: its path.

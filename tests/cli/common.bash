@@ -13,6 +13,8 @@ setup() {
     BENCH=$PWD/bench
     # Copies of libraries and scratch folders stay with the test.
     export TMPDIR=$BATS_TEST_TMPDIR
+    # No noise floors that somebody measured here.
+    export XDG_DATA_HOME=$BATS_TEST_TMPDIR/data
     unset NO_COLOR
 }
 

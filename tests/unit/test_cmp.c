@@ -234,6 +234,7 @@ static void estimates_and_words(void **state)
         assert_non_null(strstr(text.buf, "unpaired"));
         assert_non_null(strstr(text.buf, "2 rows: 1 faster, 1 same, 0 slower, 0 unsure"));
         assert_non_null(strstr(text.buf, "2 -> 3"));
+        assert_non_null(strstr(text.buf, "against a delta of 0.5 %"));
         assert_non_null(strstr(text.buf, "few_processes"));
     }
     strbuf_release(&text);

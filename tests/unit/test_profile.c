@@ -145,6 +145,7 @@ static void a_spoilt_profile_is_refused(void **state)
     struct strbuf dir = STRBUF_INIT;
 
     (void)state;
+    assert_non_null(path);
     file_add_dir(&dir, path);
     assert_int_equal(file_mkdirs(dir.buf, NULL), 0);
     refuse(path, "{\"schema\": 1, ", ":1: ");
@@ -169,7 +170,8 @@ static void without_a_home_there_is_no_profile(void **state)
     struct profile_key key = key_of(&gpu);
     struct noise_floors got;
     struct err err = ERR_INIT;
-    char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    const char *was = getenv("HOME");
+    char *home = was ? strdup(was) : NULL;
 
     unsetenv("HOME");
     setenv("XDG_DATA_HOME", "relative", 1); /* to be ignored, says the specification */

@@ -40,6 +40,9 @@ static inline struct case_row *race_row(struct case_table *t, const char *case_i
     race_text(&row->role, arm->role);
     race_text(&row->status, "ok");
     race_text(&row->problem, "same");
+    race_text(&row->kernel, "sage_fwd/made_up");
+    if (strcmp(arm->role, "baseline") != 0)
+        race_text(&row->baseline, "base");
     row->tick_ns = RACE_TICK_NS;
     return row;
 }
