@@ -221,7 +221,7 @@ static int judge_identity(struct case_row *row, const struct case_row *base, str
         row->verdict && (!strcmp(row->verdict, "FASTER") || !strcmp(row->verdict, "SLOWER"));
     const char *a = row->options ? row->options : "", *b = base->options ? base->options : "";
 
-    if (strcmp(row->kernel, base->kernel) || strcmp(a, b))
+    if (!same_text(row->kernel, base->kernel) || strcmp(a, b))
         return 0;
     if (same_text(row->library_sha256, base->library_sha256))
         return claims && strcmp(row->role, "duplicate") ? row_add_reason(row, "aa_alarm", err) : 0;

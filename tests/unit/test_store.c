@@ -67,7 +67,8 @@ static void seal(struct store *s, const char *case_id, int process)
 
     rows_text(case_id, &rows);
     samples_text(case_id, process, 0, &samples);
-    if (store_seal(s, rows.buf, samples.buf, &err) || store_write(s, false, &err))
+    if (store_seal(s, rows.buf, samples.buf, &err) || store_summarise(s, case_id, &err) ||
+        store_write(s, false, &err))
         fail_msg("%s", err.text);
     strbuf_release(&rows);
     strbuf_release(&samples);
