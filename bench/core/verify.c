@@ -12,6 +12,11 @@
 
 #include "case_run.h"
 
+/* The largest error of 10^7 to 10^9 elements lies further out than that of the slices for which an
+ * element's bar was chosen: 1.27e-2 was seen of right kernels where the bar says 1e-2. A tile that
+ * is wrong or missing is off by the size of the values, ten times that. */
+#define FULL_SLACK 4.0
+
 /* A reference run in full may take this long, by the time of its run on the default case. */
 #define REFERENCE_MAX_S 10.0
 
@@ -113,7 +118,7 @@ static void judge_difference(const struct work *w, uint32_t t, const struct devi
         if (bars[i].kind == BAR_COSINE && !(cosine >= bars[i].a))
             out->pass = false;
         /* |e| <= a + b|ref| everywhere makes |e| / (1 + |ref|) at most the larger of a and b. */
-        if (bars[i].kind == BAR_ELEMENT && !(d->mixed <= fmax(bars[i].a, bars[i].b)))
+        if (bars[i].kind == BAR_ELEMENT && !(d->mixed <= FULL_SLACK * fmax(bars[i].a, bars[i].b)))
             out->pass = false;
     }
     if (!out->pass)
