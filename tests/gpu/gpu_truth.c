@@ -105,7 +105,11 @@ static void test_cold(struct truth *u)
         double a, b, c;
 
         for (int i = 0; i < SAMPLES; i++) {
-            cold[i] = read_once(u, u->victim, mib * MIB, DEVICE_COLD).span_ns;
+            /* Read just before, so that the scrub has something to evict; never twice the same. */
+            const char *victim = u->victim + ((uint64_t)i * mib * MIB) % (256 * MIB);
+
+            read_once(u, victim, mib * MIB, DEVICE_WARM);
+            cold[i] = read_once(u, victim, mib * MIB, DEVICE_COLD).span_ns;
             untouched[i] = read_once(u, fresh(u, mib * MIB), mib * MIB, DEVICE_COLD).span_ns;
             clean[i] = after_reads(u, mib * MIB);
             read_once(u, u->victim, mib * MIB, DEVICE_WARM);
