@@ -11,7 +11,6 @@
 #include "branch_git.h"
 #include "child.h"
 #include "file.h"
-#include "sab_build.h"
 #include "strbuf.h"
 #include "text.h"
 
@@ -100,6 +99,22 @@ static void add_cache(struct strbuf *sb, const struct branch_request *r)
         strbuf_addf(sb, "%s/.cache/sab", home && *home ? home : "/tmp");
 }
 
+/* "13.0" of the compiler that a build would use; "unknown" where it does not say. */
+static void add_toolkit(struct strbuf *sb)
+{
+    const char *named = getenv("CUDACXX");
+    const char *argv[] = {named && *named ? named : "nvcc", "--version", NULL};
+    struct child_options options = {.argv = argv};
+    struct strbuf out = STRBUF_INIT;
+    const char *at =
+        child_run(&options, 30000, 65536, &out, NULL) ? NULL : strstr(out.buf, "release ");
+    if (at)
+        strbuf_add(sb, at + 8, strcspn(at + 8, ", \n"));
+    else
+        strbuf_addstr(sb, "unknown");
+    strbuf_release(&out);
+}
+
 /* What a built library depends on besides its sources. */
 static void add_key(struct strbuf *sb, const struct branch_git *git, const struct branch_request *r)
 {
@@ -110,7 +125,9 @@ static void add_key(struct strbuf *sb, const struct branch_git *git, const struc
         strbuf_addstr(sb, "-cpu");
         return;
     }
-    strbuf_addf(sb, "-cuda%s-", SAB_BUILD_TOOLKIT);
+    strbuf_addstr(sb, "-cuda");
+    add_toolkit(sb);
+    strbuf_addch(sb, '-');
     for (const char *p = r->architectures; *p; p++)
         strbuf_addch(sb, *p == ';' ? '_' : *p);
 }
