@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # setup.sh - what the scripts beside it share: packages, a compiler for CUDA, the build. Sourced.
 #
 # Packages are Debian 12's. Each is asked for by what it brings, not by its name, so that a tool

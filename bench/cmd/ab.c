@@ -52,6 +52,7 @@ static int build_all(struct ab *ab, const struct config_args *args, const char *
         request.architectures = arch;
     }
     for (size_t i = 0; i < ab->nr; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): names are as many as branches */
         if (branch_resolve(&ab->branch[i], names[i], &request, err))
             return -1;
     if (branch_labels(ab->branch, ab->nr, err))

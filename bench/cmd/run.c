@@ -106,6 +106,7 @@ int run_request(struct session_request *request, struct ui *ui, int argc, const 
         status = finish(&s, ui->quiet);
     }
     session_release(&s);
+    request->exe = NULL; /* ends with this function */
     return status;
 }
 

@@ -85,7 +85,7 @@ static void test_refusals(void **state)
     assert_int_equal(device_alloc(*state, UINT64_MAX - 1, &ptr, &err), -1);
     assert_null(ptr);
     assert_int_equal(err.kind, ERR_MEMORY);
-#ifndef SAB_CUDA
+#ifndef SAB_HAVE_CUDA
     err_clear(&err);
     request.kind = SAB_DEVICE_CUDA;
     assert_int_equal(device_open(&dev, &request, &err), -1);
