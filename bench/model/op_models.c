@@ -8,6 +8,8 @@
 
 static const struct op_model *const models[] = {
     &op_model_sage_fwd,
+    &op_model_sage_quant_q,
+    &op_model_sage_quant_kv,
     &op_model_copy,
     &op_model_null,
 };
