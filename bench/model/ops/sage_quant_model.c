@@ -72,7 +72,7 @@ int quant_slice(struct op_slices *out, uint32_t tensor, int64_t at, int64_t n, i
 
 double quant_scale(double amax, double divisor)
 {
-    const double floor = (double)1e-7f;
+    const double floor = 1e-7;
 
     return (amax > floor ? amax : floor) / divisor;
 }

@@ -63,7 +63,7 @@ static inline int64_t quant_ceil(int64_t a, int64_t b)
 int quant_slice(struct op_slices *out, uint32_t tensor, int64_t at, int64_t n, int64_t head,
                 int64_t tile, uint32_t unit, int64_t unit_at, struct err *err);
 
-/* The scale of a largest absolute value: max(amax, 1e-7)/divisor, 1e-7 as a float. */
+/* The scale of a largest absolute value: max(amax, 1e-7)/divisor. */
 double quant_scale(double amax, double divisor);
 
 /* Room for a slice's reference (and its `within`, all 0, where wanted). */
