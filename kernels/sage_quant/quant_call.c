@@ -86,7 +86,8 @@ uint64_t quant_kv_workspace(const struct quant_kv_call *call)
 {
     const uint64_t heads = (uint64_t)(call->batch * call->heads);
 
-    return sizeof(float) * (2 * statistics(call) + heads * QUANT_DIM) + sizeof(uint32_t) * heads;
+    return sizeof(float) * (2 * statistics(call) + 2 * heads * QUANT_DIM) +
+           sizeof(uint32_t) * heads;
 }
 
 int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem,
@@ -101,7 +102,8 @@ int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem
     call->sum = workspace->data;
     call->largest = call->sum + statistics(call);
     call->mean = call->largest + statistics(call);
-    call->count = (uint32_t *)(call->mean + call->batch * call->heads * QUANT_DIM);
+    call->inverse = call->mean + call->batch * call->heads * QUANT_DIM;
+    call->count = (uint32_t *)(call->inverse + call->batch * call->heads * QUANT_DIM);
     return SAB_OK;
 }
 

@@ -58,6 +58,7 @@ struct quant_kv_call {
     float *sum;      /* [B*H,chunks,128]: of K over a chunk */
     float *largest;  /* [B*H,chunks,128]: of |V| over a chunk */
     float *mean;     /* [B*H,128]: of K, rounded to bf16 */
+    float *inverse;  /* [B*H,128]: 1/v_scale, for kernels that multiply by it */
     uint32_t *count; /* [B*H]: chunks that are done, for kernels that count */
 };
 
@@ -68,7 +69,7 @@ int quant_q_call_init(struct quant_q_call *call, const struct sab_problem *probl
 int quant_kv_call_init(struct quant_kv_call *call, const struct sab_problem *problem,
                        enum sab_device device, unsigned flags, struct sab_message *msg);
 
-/* Bytes of the workspace of a call: those of `sum`, `largest`, `mean` and `count`. */
+/* Bytes of the workspace of a call: those of `sum` and of what follows it. */
 uint64_t quant_kv_workspace(const struct quant_kv_call *call);
 /* Points the call into a workspace, which is held against the problem first. */
 int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem,

@@ -1,10 +1,11 @@
 /*
- * quotient.h - an IEEE quotient from a reciprocal that is shared by many divisions. Plain C that
- * nvcc also compiles, so that a test can hold it against a division on the host.
+ * quotient.h - IEEE quotients from a reciprocal that many divisions share. Plain C that nvcc also
+ * compiles, so that a test can hold it against divisions on the host.
  *
  * Markstein's theorem: where y is 1/b rounded to nearest and q lies within a last place of a/b,
  * q + (a - b*q)*y, rounded once, is a/b rounded to nearest. a*y may be one and a half places off,
- * so the step is taken twice. Five operations, where a division on the device is about twice that.
+ * so in general the step is taken twice: five operations, half of what a division costs on the
+ * device. The remainder is taken as b*q - a, so that the quotient of -0 is -0.
  */
 #ifndef SAGE_QUANT_QUOTIENT_H
 #define SAGE_QUANT_QUOTIENT_H
@@ -21,17 +22,25 @@
 #    define QUOTIENT_FMA(a, b, c) fmaf(a, b, c)
 #endif
 
-/* Beyond this the reciprocal is subnormal and has fewer bits. */
+/* Beyond this the reciprocal is subnormal and has fewer bits. Smaller b than 2^-64 do not occur:
+ * scales have a floor. A quotient below 2^-64 may be off by its remainder. */
 #define QUOTIENT_LARGEST 0x1p125f
 
-/* a/b for y = 1/b, b from 2^-64 to QUOTIENT_LARGEST. A quotient below 2^-64 may be off by its
- * remainder, and one that is 0 has lost its sign. */
+/* One step: exact for a of type bf16 where b is a bf16 over 127 or over 2.25, or the floor of a
+ * scale; a test goes through all of them. */
+QUOTIENT_FN float quotient_bf16(float a, float b, float y)
+{
+    const float q = QUOTIENT_MUL(a, y);
+
+    return QUOTIENT_FMA(-QUOTIENT_FMA(b, q, -a), y, q);
+}
+
+/* Two steps: exact for any a and b. */
 QUOTIENT_FN float quotient(float a, float b, float y)
 {
-    float q = QUOTIENT_MUL(a, y);
+    const float q = quotient_bf16(a, b, y);
 
-    q = QUOTIENT_FMA(QUOTIENT_FMA(-b, q, a), y, q);
-    return QUOTIENT_FMA(QUOTIENT_FMA(-b, q, a), y, q);
+    return QUOTIENT_FMA(-QUOTIENT_FMA(b, q, -a), y, q);
 }
 
 #endif

@@ -113,7 +113,9 @@ __device__ __forceinline__ void finish_head(const quant_kv_call &c, int64_t bh)
 #pragma unroll 8
         for (int64_t i = 0; i < c.chunks; i++)
             largest = fmaxf(largest, __ldcg(c.largest + first + i * QUANT_DIM));
-        c.v_scale[bh * QUANT_DIM + channel] = scale_of(largest, QUANT_E4M3);
+        const float scale = scale_of(largest, QUANT_E4M3);
+        c.v_scale[bh * QUANT_DIM + channel] = scale;
+        c.inverse[bh * QUANT_DIM + channel] = __frcp_rn(scale);
     }
 }
 
@@ -175,32 +177,46 @@ __device__ __forceinline__ void take8(float (&to)[8], const float *from)
     to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/* Four e4m3 codes of one channel. Scales whose reciprocal would be subnormal are made smaller
- * together with the values: exact, but for values whose quotient is 0 either way. The quotient of a
- * zero has no sign: it gets that of the value. */
-__device__ __forceinline__ uint32_t codes(const float (&x)[4], float scale)
+/* Two channels of a token times 2^-64: exact, or so small that their quotients are 0 anyway. */
+__device__ __forceinline__ uint32_t shrink2(uint32_t pair)
 {
-    const float shrink = scale > QUOTIENT_LARGEST ? 0x1p-64f : 1.0f;
-    const float b = scale * shrink, reciprocal = __frcp_rn(b);
-    float q[4];
+    return sab::bf16x2(bf16_low(pair) * 0x1p-64f, bf16_high(pair) * 0x1p-64f);
+}
+
+/* Where a scale is so large that its reciprocal would be subnormal, values and scales of all eight
+ * channels are made smaller together: the quotients stay. */
+__device__ __forceinline__ void shrink(uint4 (&v)[4], float (&scale)[8], float (&inverse)[8])
+{
+    float largest = scale[0];
 
 #pragma unroll
+    for (int d = 1; d < 8; d++)
+        largest = fmaxf(largest, scale[d]);
+    if (largest <= QUOTIENT_LARGEST)
+        return;
+#pragma unroll
+    for (int d = 0; d < 8; d++) {
+        scale[d] *= 0x1p-64f;
+        inverse[d] = __frcp_rn(scale[d]);
+    }
+#pragma unroll
     for (int i = 0; i < 4; i++)
-        q[i] = copysignf(quotient(__fmul_rn(x[i], shrink), b, reciprocal), x[i]);
-    return sab::e4m3x4(q[0], q[1], q[2], q[3]);
+        v[i] = make_uint4(shrink2(v[i].x), shrink2(v[i].y), shrink2(v[i].z), shrink2(v[i].w));
 }
 
 /* The codes of this thread's four tokens, to shared memory. */
-__device__ __forceinline__ void encode_values(const quant_kv_call &c, int64_t bh,
-                                              const uint4 (&v)[4], quantise_shared &shared)
+__device__ __forceinline__ void encode_values(const quant_kv_call &c, int64_t bh, uint4 (&v)[4],
+                                              quantise_shared &shared)
 {
     const int column = threadIdx.x % 16, quad = threadIdx.x / 16;
-    float scale[8];
+    float scale[8], inverse[8];
 
     take8(scale, c.v_scale + bh * QUANT_DIM + 8 * column);
+    take8(inverse, c.inverse + bh * QUANT_DIM + 8 * column);
+    shrink(v, scale, inverse);
 #pragma unroll
     for (int d = 0; d < 8; d++) {
-        float x[4];
+        float q[4];
 
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -209,9 +225,9 @@ __device__ __forceinline__ void encode_values(const quant_kv_call &c, int64_t bh
                                   : d / 2 == 2 ? v[i].z
                                                : v[i].w;
 
-            x[i] = d % 2 ? bf16_high(word) : bf16_low(word);
+            q[i] = quotient_bf16(d % 2 ? bf16_high(word) : bf16_low(word), scale[d], inverse[d]);
         }
-        shared.code[8 * column + d][quad ^ column] = codes(x, scale[d]);
+        shared.code[8 * column + d][quad ^ column] = sab::e4m3x4(q[0], q[1], q[2], q[3]);
     }
 }
 
@@ -236,23 +252,24 @@ __device__ __forceinline__ void store_values(const quant_kv_call &c, int64_t bh,
     }
 }
 
-/* Largest |key| of the block, as bits; rows beyond the sequence do not count. */
+/* Largest |key| of the warp, as bits; rows beyond the sequence do not count. */
 __device__ __forceinline__ uint32_t largest_key(const uint4 (&k)[4], const float (&mean)[8],
                                                 int64_t row, int64_t seqlen)
 {
-    uint32_t largest = 0;
+    float largest = 0.0f;
 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float key[8];
+        float key[8], of_row = 0.0f;
 
         centre8(key, k[i], mean);
 #pragma unroll
         for (int d = 0; d < 8; d++)
-            if (row + 16 * i < seqlen)
-                largest = max(largest, __float_as_uint(key[d]) & 0x7fffffffu);
+            of_row = fmaxf(of_row, fabsf(key[d]));
+        if (row + 16 * i < seqlen)
+            largest = fmaxf(largest, of_row);
     }
-    return __reduce_max_sync(0xffffffffu, largest);
+    return __reduce_max_sync(0xffffffffu, __float_as_uint(largest));
 }
 
 __device__ __forceinline__ void store_keys(const quant_kv_call &c, int64_t bh, int64_t block,

@@ -21,8 +21,8 @@ __device__ __forceinline__ uint2 quantise8(const uint4 &x, float scale, float re
     uint32_t n[8];
 
     for (int i = 0; i < 4; i++) {
-        n[2 * i] = round_int8(quotient(bf16_low(word[i]), scale, reciprocal));
-        n[2 * i + 1] = round_int8(quotient(bf16_high(word[i]), scale, reciprocal));
+        n[2 * i] = round_int8(quotient_bf16(bf16_low(word[i]), scale, reciprocal));
+        n[2 * i + 1] = round_int8(quotient_bf16(bf16_high(word[i]), scale, reciprocal));
     }
     return make_uint2(low_bytes(n[0], n[1], n[2], n[3]), low_bytes(n[4], n[5], n[6], n[7]));
 }

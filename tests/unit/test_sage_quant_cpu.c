@@ -236,7 +236,17 @@ static uint64_t random_bits(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Against a division: any bf16 or any float over any scale. */
+static void hold_quotient(float a, float b, bool bf16)
+{
+    const float got = bf16 ? quotient_bf16(a, b, 1 / b) : quotient(a, b, 1 / b);
+
+    if (fabsf(a / b) >= 0x1p-40f || a == 0)
+        if (numfmt_bits_of_f32(got) != numfmt_bits_of_f32(a / b))
+            fail_msg("%a / %a is %a, must be %a", (double)a, (double)b, (double)got,
+                     (double)(a / b));
+}
+
+/* Two steps against a division: any float over any scale, many near a half-way quotient. */
 static void quotients(void **state)
 {
     uint64_t seed = 5;
@@ -247,13 +257,38 @@ static void quotients(void **state)
                                (int)(random_bits(&seed) % 150) - 30);
         const uint32_t mask = i % 2 ? 0xffff0000u : 0xffffffffu;
         const float n = (float)(random_bits(&seed) % 255) / 2;
-        float a = numfmt_f32_of_bits(numfmt_bits_of_f32((n + (float)(i % 7) * 1e-3f) * b) & mask);
+        const float a =
+            numfmt_f32_of_bits(numfmt_bits_of_f32((n + (float)(i % 7) * 1e-3f) * b) & mask);
 
-        if (i % 3 == 0)
-            a = -a;
-        if (fabsf(a / b) >= 0x1p-40f && isfinite(a))
-            assert_true(quotient(a, b, 1 / b) == a / b);
+        if (isfinite(a))
+            hold_quotient(i % 3 ? a : -a, b, false);
     }
+}
+
+/* One step: every bf16 down to 2^-24 of a scale, over every scale. Scales of another exponent only
+ * move the point. */
+static void quotients_of_bf16(void **state)
+{
+    static const float divisors[] = {127, 2.25f};
+
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        for (uint32_t amax = 0; amax <= 128; amax++) {
+            const float largest = amax < 128 ? numfmt_decode_bf16(0x3f80 + amax) : 1e-7f;
+            const float b = largest / divisors[k];
+
+            hold_quotient(0.0f, b, true);
+            hold_quotient(-0.0f, b, true);
+            for (uint32_t down = 0; down < 25; down++)
+                for (uint32_t x = 0; x < 128; x++) {
+                    const float a =
+                        numfmt_decode_bf16((numfmt_encode_bf16((double)largest) & 0x7f80) + x) *
+                        ldexpf(1, -(int)down);
+
+                    hold_quotient(a, b, true);
+                    hold_quotient(-a, b, true);
+                }
+        }
 }
 
 int main(void)
@@ -266,6 +301,7 @@ int main(void)
         cmocka_unit_test(largest_values),
         cmocka_unit_test(refusals),
         cmocka_unit_test(quotients),
+        cmocka_unit_test(quotients_of_bf16),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
