@@ -198,7 +198,8 @@ BODY void body_v_block(const struct quant_kv_call *c, int64_t bh, int64_t block,
         for (int d = 0; d < QUANT_DIM; d++)
             code[r][d] = round_e4m3(of_bf16(v[d]) / scale[d]);
     }
-    memset(code[rows], 0, (size_t)(QUANT_BLOCK - rows) * QUANT_DIM);
+    for (int r = rows; r < QUANT_BLOCK; r++)
+        memset(code[r], 0, sizeof(code[r]));
     for (int d = 0; d < QUANT_DIM; d++) {
         uint8_t *out = c->v_fp8 + ((bh * QUANT_DIM + d) * c->blocks + block) * QUANT_BLOCK;
 

@@ -104,9 +104,9 @@ double sage_oracle_flops(const struct op_case *c)
 static int add_tile(const struct sage_work *w, struct op_slices *out, int64_t row, struct err *err)
 {
     const int64_t qb = row % w->s.q_blocks, head = row / w->s.q_blocks;
-    struct op_slice *item = op_slices_add(
-        out, SAB_T_sage_fwd_out, (head * w->s.seqlen_q + qb * SAGE_TILE) * w->s.dim,
-        tile_rows(&w->s, qb) * w->s.dim, err);
+    struct op_slice *item =
+        op_slices_add(out, SAB_T_sage_fwd_out, (head * w->s.seqlen_q + qb * SAGE_TILE) * w->s.dim,
+                      tile_rows(&w->s, qb) * w->s.dim, err);
 
     if (!item)
         return -1;
