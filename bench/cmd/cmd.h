@@ -25,9 +25,15 @@ const char *command_nearest(const char *word);
 int cmd_run(int argc, const char **argv);
 int cmd_list(int argc, const char **argv);
 int cmd_check(int argc, const char **argv);
+int cmd_ab(int argc, const char **argv);
+int cmd_aa(int argc, const char **argv);
 int cmd_report(int argc, const char **argv);
 int cmd_plot(int argc, const char **argv);
 int cmd_doctor(int argc, const char **argv);
+int cmd_cmp(int argc, const char **argv);
+int cmd_merge(int argc, const char **argv);
+int cmd_repro(int argc, const char **argv);
+int cmd_ncu(int argc, const char **argv);
 int cmd_help(int argc, const char **argv);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "exit.h"
+#include "stats_aa.h"
 #include "ui.h"
 
 #define FIELD(name) offsetof(struct config_args, name)
@@ -19,6 +20,11 @@ static const struct option_row rows[] = {
     {"quiet", NULL, "no progress and no notes", OPTION_FLAG, FIELD(quiet), 'q'},
     {"operators", NULL, "list: the operators and their axes", OPTION_FLAG, FIELD(operators), 0},
     {"kernels", NULL, "list: the kernels of the library", OPTION_FLAG, FIELD(kernels), 0},
+    {"build-only", NULL, "ab: build the refs, print the libraries' paths, run nothing", OPTION_FLAG,
+     FIELD(build_only), 0},
+    {"arch", "LIST", "ab: build for these targets (90a;120a), or none for the CPU kernels alone",
+     OPTION_STRING, FIELD(arch), 0},
+    {"trials", "N", "aa: so many trials (40)", OPTION_INT, FIELD(trials), 0},
     {"help", NULL, "this text", OPTION_FLAG, FIELD(help), 'h'},
 };
 #define ROWS_NR (sizeof(rows) / sizeof(rows[0]))
@@ -50,6 +56,7 @@ int config_args_parse(struct config_args *args, struct option_result *result, co
     struct err err = ERR_INIT;
 
     memset(args, 0, sizeof(*args));
+    args->trials = AA_TRIALS;
     option_result_init(result);
     if (option_parse(rows, ROWS_NR, args, &keys, argc, argv, result, &err)) {
         *status = exit_report(&err);
@@ -60,15 +67,16 @@ int config_args_parse(struct config_args *args, struct option_result *result, co
         *status = EXIT_OK;
         return -1;
     }
+    bool names = !strcmp(which, "ab"); /* its arguments are refs and libraries */
     /* `bench run FILE` is `bench run --config FILE`. */
-    if (!args->config && result->nr_args == 1) {
+    if (!args->config && result->nr_args == 1 && !names) {
         args->config = result->args[0];
         result->nr_args = 0;
     }
-    if (result->nr_args)
+    if (result->nr_args && !names)
         err_set(&err, ERR_CONFIG, "'%s' is no option of `bench %s`; flags begin with --",
                 result->args[0], which);
-    else if (!args->config && !args->operators && !args->kernels)
+    else if (!args->config && !args->operators && !args->kernels && !args->build_only)
         err_set(&err, ERR_CONFIG, "`bench %s` needs --config FILE", which);
     if (err.kind != ERR_NONE) {
         *status = exit_report(&err);

@@ -12,7 +12,10 @@
 struct config_args {
     const char *config;
     const char *out;
+    const char *arch; /* ab: targets to build for, "none" for no CUDA; NULL: the present GPU's */
+    bool build_only;  /* ab */
     struct text_list only, arm;
+    int64_t trials; /* of aa */
     bool resume, force, quiet, operators, kernels, help;
 };
 

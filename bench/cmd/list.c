@@ -112,9 +112,10 @@ static int print_plan(struct session *s, struct err *err)
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
         printf("arm %s: %s of %s%s\n", e->label, s->plan.arm[e->plan_arm].kernel, e->origin,
-               e->duplicate  ? " (A', a copy of the baseline)"
-               : e->baseline ? " (baseline)"
-                             : "");
+               e->duplicate ? " (A', a copy of the baseline)"
+               : s->plan.nr && arm_set_against(&s->arms, &s->plan, &s->plan.item[0], e) == e
+                   ? " (baseline)"
+                   : "");
     }
     for (size_t i = 0; i < s->plan.nr; i++)
         if (print_case(s, &s->plan.item[i], &total_s, err))

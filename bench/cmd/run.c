@@ -73,10 +73,40 @@ static int finish(struct session *s, bool quiet)
     static const char *const files[] = {"report.md", "cases.csv", "samples.csv", "run.json"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         printf("%s/%s\n", s->store.dir, files[i]);
-    draw_charts(s);
+    /* Whoever pressed Ctrl-C does not want to wait for gnuplot. */
+    if (s->stopped)
+        session_note(s, "no charts: `bench plot %s` draws them", s->store.dir);
+    else
+        draw_charts(s);
     if (!s->store.summary.believed && !quiet)
         fprintf(stderr, "bench: not to be believed: a copy of the baseline differs from it\n");
     return session_status(s);
+}
+
+int run_request(struct session_request *request, struct ui *ui, int argc, const char **argv,
+                json_t *branches)
+{
+    struct session s;
+    struct err err = ERR_INIT;
+    char exe[4096];
+    int status;
+
+    request->events = ui_events(ui);
+    request->exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
+    request->argc = argc;
+    request->argv = argv;
+    session_init(&s);
+    if (session_open(&s, request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
+        (branches && json_object_set(s.store.run, "branches", branches)) ||
+        warn_environment(&s, &err) || session_run(&s, &err)) {
+        ui_end(ui);
+        status = exit_report(&err);
+    } else {
+        ui_end(ui);
+        status = finish(&s, ui->quiet);
+    }
+    session_release(&s);
+    return status;
 }
 
 int cmd_run(int argc, const char **argv)
@@ -84,33 +114,15 @@ int cmd_run(int argc, const char **argv)
     struct config_args args;
     struct option_result result;
     struct session_request request;
-    struct session s;
     struct ui ui;
-    struct err err = ERR_INIT;
-    char exe[4096];
     int status;
 
-    if (config_args_parse(&args, &result, "run", argc, argv, &status)) {
-        config_args_release(&args, &result);
-        return status;
+    if (!config_args_parse(&args, &result, "run", argc, argv, &status)) {
+        config_args_request(&args, &result, JOB_RUN, &request);
+        ui_init(&ui, args.quiet);
+        request.interrupted = ui_catch_signals();
+        status = run_request(&request, &ui, argc, argv, NULL);
     }
-    config_args_request(&args, &result, JOB_RUN, &request);
-    ui_init(&ui, args.quiet);
-    request.events = ui_events(&ui);
-    request.interrupted = ui_catch_signals();
-    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
-    request.argc = argc;
-    request.argv = argv;
-    session_init(&s);
-    if (session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
-        warn_environment(&s, &err) || session_run(&s, &err)) {
-        ui_end(&ui);
-        status = exit_report(&err);
-    } else {
-        ui_end(&ui);
-        status = finish(&s, args.quiet);
-    }
-    session_release(&s);
     config_args_release(&args, &result);
     return status;
 }

@@ -28,4 +28,9 @@ int ui_own_path(char *buf, size_t size);
 int ui_width(void);
 bool ui_colour(void);
 
+/* run.c: opens, runs and reports a session; `branches` (may be NULL) goes into run.json. Returns
+ * the exit status. */
+int run_request(struct session_request *request, struct ui *ui, int argc, const char **argv,
+                json_t *branches);
+
 #endif

@@ -20,6 +20,8 @@ void arm_set_release(struct arm_set *set)
             library_close(&set->item[i].copy);
         free(set->item[i].label);
         free(set->item[i].origin);
+        free(set->item[i].against);
+        free(set->item[i].describe);
     }
     free(set->item);
     for (size_t i = 0; i < set->libraries_nr; i++) {
@@ -185,68 +187,177 @@ static int entry_add(struct arm_set *set, size_t plan_arm, const char *label,
     return e->label && e->origin ? 0 : err_memory(err);
 }
 
-/* The named baseline, or the first arm that is left and is no context. */
-static struct arm_entry *baseline_choose(struct arm_set *set, const struct plan *plan)
+static const struct arm_entry *entry_find(const struct arm_set *set, const char *label)
 {
-    struct arm_entry *first = NULL;
-    for (size_t i = 0; i < set->nr; i++) {
-        enum plan_role role = plan->arm[set->item[i].plan_arm].role;
-        if (role == ROLE_BASELINE)
+    for (size_t i = 0; i < set->nr; i++)
+        if (!strcmp(set->item[i].label, label))
             return &set->item[i];
-        if (!first && role != ROLE_CONTEXT)
-            first = &set->item[i];
-    }
-    return first ? first : set->nr ? &set->item[0] : NULL;
+    return NULL;
 }
 
-static int duplicate_add(struct arm_set *set, const struct plan *plan, struct err *err)
+static const struct arm_entry *case_baseline(const struct arm_set *set, const struct plan *plan,
+                                             const struct plan_case *item)
 {
-    struct arm_entry *base = baseline_choose(set, plan);
-    struct strbuf label = STRBUF_INIT;
-    int ret;
+    const struct arm_entry *first = NULL, *any = NULL;
+    for (size_t i = 0; i < set->nr; i++) {
+        const struct arm_entry *e = &set->item[i];
+        const struct plan_arm *arm = &plan->arm[e->plan_arm];
+        if (e->duplicate || e->against || !plan_arm_serves(arm, item))
+            continue;
+        if (arm->role == ROLE_BASELINE)
+            return e;
+        if (!any)
+            any = e;
+        if (!first && arm->role != ROLE_CONTEXT)
+            first = e;
+    }
+    return first ? first : any;
+}
 
-    if (!base)
-        return 0;
-    base->baseline = true;
-    if (!plan->set.duplicate)
-        return 0;
-    strbuf_addf(&label, "%s'", base->label);
-    ret = entry_add(set, base->plan_arm, label.buf, base->lib, err);
+const struct arm_entry *arm_set_against(const struct arm_set *set, const struct plan *plan,
+                                        const struct plan_case *item, const struct arm_entry *entry)
+{
+    if (!plan_arm_serves(&plan->arm[entry->plan_arm], item))
+        return NULL;
+    if (entry->base)
+        return entry;
+    const struct arm_entry *other =
+        entry->against ? entry_find(set, entry->against) : case_baseline(set, plan, item);
+    if (entry->duplicate && other && arm_set_against(set, plan, item, other) != other)
+        return NULL;
+    return other;
+}
+
+static int duplicate_add(struct arm_set *set, size_t of, struct err *err)
+{
+    struct strbuf label = STRBUF_INIT;
+
+    for (size_t i = 0; i < set->nr; i++)
+        if (set->item[i].duplicate && !strcmp(set->item[i].against, set->item[of].label))
+            return 0;
+    strbuf_addf(&label, "%s'", set->item[of].label);
+    int ret = entry_add(set, set->item[of].plan_arm, label.buf, set->item[of].lib, err);
     strbuf_release(&label);
-    if (!ret)
-        set->item[set->nr - 1].duplicate = true;
+    if (ret)
+        return -1;
+    struct arm_entry *e = &set->item[set->nr - 1];
+    e->duplicate = true;
+    e->against = strdup(set->item[of].label);
+    return e->against ? 0 : err_memory(err);
+}
+
+/* Every arm that is the baseline of some case gets its A'; of the arms of `bench ab` the first. */
+static int duplicates_add(struct arm_set *set, const struct plan *plan, struct err *err)
+{
+    const struct op_model *last = NULL;
+
+    for (size_t i = 0; plan->set.duplicate && i < plan->nr; i++) {
+        if (plan->item[i].c.op == last)
+            continue;
+        last = plan->item[i].c.op;
+        for (size_t k = 0; k < set->nr; k++) {
+            if (set->item[k].duplicate ||
+                arm_set_against(set, plan, &plan->item[i], &set->item[k]) != &set->item[k])
+                continue;
+            if (duplicate_add(set, k, err))
+                return -1;
+            break;
+        }
+    }
+    return 0;
+}
+
+static int resolve_arm(struct arm_set *set, const struct plan *plan, size_t i, enum sab_device kind,
+                       const char *own_library, struct err *err)
+{
+    const struct plan_arm *arm = &plan->arm[i];
+    bool on_device, serves;
+    char *path = library_path(arm, own_library, err);
+    struct library *lib = path ? library_get(set, path, err) : NULL;
+    /* A path that is none was named with its line already. */
+    bool refused = path && !lib;
+
+    free(path);
+    if (refused)
+        return err_prefix(err, "%s:%d: arm '%s'", arm->file ? arm->file : "-", arm->line,
+                          arm->name);
+    if (!lib || arm_check(plan, arm, lib, kind, &on_device, &serves, err))
+        return -1;
+    if (!serves)
+        strbuf_addf(&set->notes, "arm '%s' is left out: no case of this run is for '%s'\n",
+                    arm->name, arm->kernel);
+    else if (!on_device)
+        strbuf_addf(&set->notes, "arm '%s' is left out: its kernel does not run on device %s\n",
+                    arm->name, device_kind_name(kind));
+    else
+        return entry_add(set, i, arm->name, lib, err);
+    return 0;
+}
+
+/* One arm at one variant. *base is the label of the arm at the first variant, once it is there. */
+static int resolve_variant(struct arm_set *set, const struct plan *plan, size_t i,
+                           enum sab_device kind, const struct arm_variant *v, char **base,
+                           struct err *err)
+{
+    const struct plan_arm *arm = &plan->arm[i];
+    struct strbuf label = STRBUF_INIT;
+    struct err why = ERR_INIT;
+    bool on_device = false, serves = false;
+    struct library *lib = library_get(set, v->library, err);
+    int ret = -1;
+
+    if (!lib)
+        return -1;
+    strbuf_addf(&label, "%s@%s", arm->name, v->label);
+    if (arm_check(plan, arm, lib, kind, &on_device, &serves, &why)) {
+        strbuf_addf(&set->notes, "arm '%s' is left out: %s\n", label.buf, why.text);
+        ret = 0;
+    } else if (!serves || !on_device) {
+        strbuf_addf(&set->notes, "arm '%s' is left out: it has no case or no kernel on device %s\n",
+                    label.buf, device_kind_name(kind));
+        ret = 0;
+    } else if (!entry_add(set, i, label.buf, lib, err)) {
+        struct arm_entry *e = &set->item[set->nr - 1];
+        e->base = !*base;
+        e->describe = strdup(v->describe);
+        if (*base)
+            e->against = strdup(*base);
+        else
+            *base = strdup(label.buf);
+        ret = e->describe && *base && (e->base || e->against) ? 0 : err_memory(err);
+    }
+    strbuf_release(&label);
     return ret;
 }
 
 int arm_set_resolve(struct arm_set *set, const struct plan *plan, enum sab_device kind,
-                    const char *own_library, struct err *err)
+                    const char *own_library, const struct arm_variant *variants, size_t variants_nr,
+                    struct err *err)
 {
     for (size_t i = 0; i < plan->arms_nr; i++) {
         const struct plan_arm *arm = &plan->arm[i];
-        bool on_device, serves;
-        char *path = library_path(arm, own_library, err);
-        struct library *lib = path ? library_get(set, path, err) : NULL;
-        free(path);
-        if (!lib)
-            return err && !strstr(err->text, arm->name)
-                       ? err_prefix(err, "%s:%d: arm '%s'", arm->file, arm->line, arm->name)
-                       : -1;
-        if (arm_check(plan, arm, lib, kind, &on_device, &serves, err))
-            return -1;
-        if (!serves)
-            strbuf_addf(&set->notes, "arm '%s' is left out: no case of this run is for '%s'\n",
-                        arm->name, arm->kernel);
-        else if (!on_device)
-            strbuf_addf(&set->notes, "arm '%s' is left out: its kernel does not run on device %s\n",
-                        arm->name, device_kind_name(kind));
-        else if (entry_add(set, i, arm->name, lib, err))
+        char *base = NULL;
+        int ret = 0;
+        if (!variants_nr || arm->library || arm->role == ROLE_CONTEXT)
+            ret = resolve_arm(set, plan, i, kind, own_library, err);
+        else
+            for (size_t v = 0; v < variants_nr && !ret; v++)
+                ret = resolve_variant(set, plan, i, kind, &variants[v], &base, err);
+        free(base);
+        if (ret)
             return -1;
     }
     if (!set->nr)
         return err_set(err, ERR_ENVIRONMENT,
                        "no arm of this configuration has a kernel for device %s",
                        device_kind_name(kind));
-    return duplicate_add(set, plan, err);
+    if (duplicates_add(set, plan, err))
+        return -1;
+    if (set->nr > ARM_SET_MAX)
+        return err_set(err, ERR_CONFIG,
+                       "%zu arms, with copies of baselines, are too many: at most %d", set->nr,
+                       ARM_SET_MAX);
+    return 0;
 }
 
 bool arm_set_serves(const struct plan *plan, enum sab_device kind, const char *own_library)

@@ -16,13 +16,18 @@
 #include "strbuf.h"
 #include "text.h"
 
+#define ARM_SET_MAX 64 /* a round of more would be no comparison */
+
 /* One arm as it will race. */
 struct arm_entry {
     size_t plan_arm; /* index into plan.arm */
     char *label;
     char *origin;              /* absolute path of the library */
     const struct library *lib; /* opened by the parent, for questions only */
-    bool baseline, duplicate;
+    char *against;  /* label of the arm that it is compared with; NULL: the baseline of the case */
+    bool base;      /* `bench ab`: an arm at BASE, a baseline of its own */
+    bool duplicate; /* A': the copy of the arm that `against` names */
+    char *describe; /* `bench ab`: the variant's commit; NULL */
     struct library copy; /* a private copy of origin, where an earlier arm has the same file */
     bool copied;
 };
@@ -39,16 +44,37 @@ void arm_set_init(struct arm_set *set);
 /* Also removes the private copies. */
 void arm_set_release(struct arm_set *set);
 
+/* One build that `bench ab` compares: the first of them is BASE. */
+struct arm_variant {
+    const char *label;
+    const char *library; /* absolute path */
+    const char *describe;
+};
+
 /*
  * Opens every library, finds every kernel and option, keeps the arms whose kernel runs on `kind`,
  * makes the first of them the baseline where the named one is gone, and appends the duplicate.
  * `own_library` stands for arms that name no library. What is missing is ERR_CONFIG with the line
  * that names it; no arm left is ERR_ENVIRONMENT.
+ *
+ * With variants, every arm that names no library and is no context runs once for each, as
+ * ARM@LABEL, and is compared with itself at the first. A kernel that a variant lacks leaves that
+ * arm out there, with a note.
  */
 int arm_set_resolve(struct arm_set *set, const struct plan *plan, enum sab_device kind,
-                    const char *own_library, struct err *err);
+                    const char *own_library, const struct arm_variant *variants, size_t variants_nr,
+                    struct err *err);
 /* Makes the private copies that a run needs: one for every arm beyond the first of a file. */
 int arm_set_copy(struct arm_set *set, struct err *err);
+/*
+ * Whom an arm is compared with in a case: another entry, or itself where it is the baseline there.
+ * NULL: it does not race in this case. The baseline of a case is the arm with that role, where it
+ * is left and serves the case, else the first that serves it and is no context. A duplicate races
+ * only where its original is a baseline.
+ */
+const struct arm_entry *arm_set_against(const struct arm_set *set, const struct plan *plan,
+                                        const struct plan_case *item,
+                                        const struct arm_entry *entry);
 /* What the worker opens: origin, or the private copy. */
 const char *arm_entry_file(const struct arm_entry *entry);
 /* Whether some arm of the plan has a kernel for `kind`: what `device = auto` asks. */

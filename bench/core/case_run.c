@@ -66,9 +66,10 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
         row_set(&row->operator, c->op->name, err) ||
         row_setf(&row->kernel, err, "%s/%s", arm->kernel->op, arm->kernel->name) ||
         row_set(&row->arm, arm->job->label, err) ||
+        (!arm->is_base && row_set(&row->baseline, arm->against, err)) ||
         row_set(&row->role,
                 arm->job->duplicate ? "duplicate"
-                : arm->job->baseline
+                : arm->is_base
                     ? "baseline"
                     : plan_role_name(arm->plan_arm->role == ROLE_BASELINE ? ROLE_CANDIDATE
                                                                           : arm->plan_arm->role),
@@ -102,7 +103,7 @@ static int row_protocol(struct case_run *run, struct arm_run *arm, const struct 
     struct case_row *row = arm->row;
     struct op_cost cost;
 
-    row->density_asked = run->item->density_asked;
+    row->density_asked = arm->across ? NAN : run->item->density_asked;
     row->tick_ns = info->tick_ns;
     if (c->op->cost(c, &cost, err))
         return -1;
@@ -251,14 +252,27 @@ int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *er
     return device_sync(arm->work->dev, err);
 }
 
-/* `list` holds labels, each with a ';' behind it. */
-static bool is_excluded(const char *list, const char *label)
+/* Finds the arm's line in the job's list of racers; false: it does not race here. */
+static bool find_race(const struct job_case *job, struct arm_run *arm)
 {
-    size_t len = strlen(label);
-    for (const char *p = list; *p; p = strchr(p, ';') + 1)
-        if (!strncmp(p, label, len) && p[len] == ';')
-            return true;
+    size_t len = strlen(arm->job->label);
+    for (const char *p = job->race; *p; p = strchr(p, '\n') + 1) {
+        if (strncmp(p, arm->job->label, len) || p[len] != '\t')
+            continue;
+        p += len + 1;
+        snprintf(arm->against, sizeof(arm->against), "%.*s", (int)strcspn(p, "\n"), p);
+        arm->is_base = !strcmp(arm->against, arm->job->label);
+        return true;
+    }
     return false;
+}
+
+static void find_bases(struct case_run *run)
+{
+    for (size_t i = 0; i < run->arms_nr; i++)
+        for (size_t k = 0; k < run->arms_nr; k++)
+            if (!strcmp(run->arm[i].against, run->arm[k].job->label))
+                run->arm[i].base = &run->arm[k];
 }
 
 static int arm_open(struct case_run *run, size_t i, struct err *err)
@@ -267,6 +281,9 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
     struct arm_run *arm = &run->arm[run->arms_nr];
     struct op_case c;
 
+    if (run->arms_nr == CASE_RUN_MAX_ARMS)
+        return err_set(err, ERR_CONFIG, "case '%s' has more than %d arms", run->item->id,
+                       CASE_RUN_MAX_ARMS);
     memset(arm, 0, sizeof(*arm));
     arm->job = &job->arm[i];
     /* By name: the parent's plan may have lost arms to --arm, this one has them all. */
@@ -277,12 +294,8 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
         return err_set(err, ERR_BUG, "the job's arm '%s' is not in the plan", arm->job->arm);
     arm->library = &run->worker->library[i];
     arm->jitter = NAN;
-    if (!plan_arm_serves(arm->plan_arm, run->item) ||
-        is_excluded(run->job->exclude, arm->job->label))
+    if (!find_race(run->job, arm))
         return 0;
-    if (run->arms_nr == CASE_RUN_MAX_ARMS)
-        return err_set(err, ERR_CONFIG, "more than %d arms serve case '%s'", CASE_RUN_MAX_ARMS,
-                       run->item->id);
     if (plan_arm_case(run->worker->plan, arm->plan_arm, run->item, &c, &arm->across, err) ||
         arm_resolve(arm, run->item, err))
         return -1;
@@ -295,6 +308,26 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
         arm_supports(run, arm, &c, err))
         return -1;
     return arm->usable ? arm_work(run, arm, &c, err) : 0;
+}
+
+double worker_sample_estimate(const struct worker *wk, size_t i, const struct plan_case *item)
+{
+    struct arm_run arm = {.job = &wk->job->arm[i], .library = &wk->library[i]};
+    struct estimate est;
+    struct op_case c;
+    char text[512];
+
+    for (size_t k = 0; k < wk->plan->arms_nr; k++)
+        if (!strcmp(wk->plan->arm[k].name, arm.job->arm))
+            arm.plan_arm = &wk->plan->arm[k];
+    if (!arm.plan_arm || !plan_arm_serves(arm.plan_arm, item) ||
+        plan_arm_case(wk->plan, arm.plan_arm, item, &c, &arm.across, NULL) ||
+        arm_resolve(&arm, item, NULL) ||
+        estimate_arm(wk->plan, &c, arm.kernel, arm.choices, device_info(wk->dev), &est, text,
+                     sizeof(text), NULL) ||
+        est.status != ESTIMATE_OK)
+        return 0;
+    return est.sample_s;
 }
 
 int case_run_open(struct case_run *run, struct worker *worker, const struct plan_case *item,
@@ -316,6 +349,7 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
     for (size_t i = 0; i < worker->job->arms_nr; i++)
         if (arm_open(run, i, err))
             return -1;
+    find_bases(run);
     for (size_t i = 0; i < run->arms_nr; i++)
         if (run->arm[i].usable && arm_plan(&run->arm[i], err))
             return -1;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arms.h"
 #include "device.h"
 #include "job.h"
 #include "library.h"
@@ -23,13 +24,18 @@ struct worker {
     struct library *library; /* one an arm of the job, in their order */
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
-    FILE *out; /* answers */
+    FILE *out;                       /* answers */
+    const struct sab_kernel *proven; /* reference kernel that agreed with the oracle here */
+    double proven_s, proven_flops;   /* and what its run on the small case took */
 };
 
 /* One arm of one case. */
 struct arm_run {
     const struct job_arm *job;
     const struct plan_arm *plan_arm;
+    char against[256]; /* label of the arm it is compared with; its own: a baseline */
+    bool is_base;
+    struct arm_run *base; /* that arm, when it races too; itself for a baseline */
     const struct library *library;
     const struct sab_kernel *kernel;
     uint32_t choices[SAB_MAX_OPTIONS];
@@ -47,7 +53,10 @@ struct arm_run {
     struct case_row *row; /* in case_run.rows */
 };
 
-#define CASE_RUN_MAX_ARMS 64
+#define CASE_RUN_MAX_ARMS ARM_SET_MAX
+
+/* Why a case has fewer rounds than were asked for. */
+enum case_cut { CASE_WHOLE = 0, CASE_CUT_TIME, CASE_CUT_STOP };
 
 struct case_run {
     struct worker *worker;
@@ -60,6 +69,7 @@ struct case_run {
     struct case_table rows;
     struct sample_table samples;
     double check_s, wall_s;
+    enum case_cut cut;
 };
 
 /* Rows for every arm that serves the case; problems, buffers, plans, inputs. An arm that cannot go
@@ -81,6 +91,10 @@ const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size);
  * remembered by its last words. */
 int worker_phase(struct case_run *run, const char *what, const struct arm_run *arm,
                  struct err *err);
+
+/* Estimated seconds of one sample of arm `i` of the job in a case; 0 where it does not run there.
+ */
+double worker_sample_estimate(const struct worker *wk, size_t i, const struct plan_case *item);
 
 /* Whether the parent has asked for an early end: checked between rounds. */
 bool worker_stopping(void);

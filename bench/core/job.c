@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const mode_names[] = {"info", "run", "check"};
+static const char *const mode_names[] = {"info", "run", "check", "profile"};
 static const char *const answer_names[] = {"info", "case", "phase", "done", "note", "fatal", "bye"};
 
 const char *device_kind_name(enum sab_device kind)
@@ -57,7 +57,7 @@ void job_release(struct job *job)
     free(job->arm);
     for (size_t i = 0; i < job->nr; i++) {
         free(job->item[i].id);
-        free(job->item[i].exclude);
+        free(job->item[i].race);
     }
     free(job->item);
     job_init(job);
@@ -68,10 +68,9 @@ static json_t *arms_to_json(const struct job *job)
     json_t *list = json_array();
     for (size_t i = 0; list && i < job->arms_nr; i++) {
         const struct job_arm *a = &job->arm[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "label",
-                                              a->label, "library", a->library, "origin", a->origin,
-                                              "sha256", a->sha256, "arm", a->arm, "baseline",
-                                              a->baseline, "duplicate", a->duplicate));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "label", a->label,
+                                              "library", a->library, "origin", a->origin, "sha256",
+                                              a->sha256, "arm", a->arm, "duplicate", a->duplicate));
     }
     return list;
 }
@@ -80,10 +79,9 @@ static json_t *cases_to_json(const struct job *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && i < job->nr; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:i, s:f}", "id", job->item[i].id, "exclude",
-                                        job->item[i].exclude ? job->item[i].exclude : "", "rounds",
-                                        job->item[i].rounds, "budget_s", job->item[i].budget_s));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:f}", "id", job->item[i].id, "race",
+                                              job->item[i].race, "rounds", job->item[i].rounds,
+                                              "budget_s", job->item[i].budget_s));
     return list;
 }
 
@@ -113,12 +111,11 @@ static int arms_from_json(struct job *job, const json_t *list, struct err *err)
     for (size_t i = 0; i < nr; i++) {
         struct job_arm *a = &job->arm[job->arms_nr++];
         const char *label, *library, *origin, *sha256, *arm;
-        int baseline, duplicate;
-        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "label",
-                        &label, "library", &library, "origin", &origin, "sha256", &sha256, "arm",
-                        &arm, "baseline", &baseline, "duplicate", &duplicate))
+        int duplicate;
+        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:s, s:s, s:s, s:b}", "label", &label,
+                        "library", &library, "origin", &origin, "sha256", &sha256, "arm", &arm,
+                        "duplicate", &duplicate))
             return err_set(err, ERR_BUG, "a job's arm %zu cannot be read", i);
-        a->baseline = baseline;
         a->duplicate = duplicate;
         if (take(&a->label, label, err) || take(&a->library, library, err) ||
             take(&a->origin, origin, err) || take(&a->sha256, sha256, err) ||
@@ -136,11 +133,11 @@ static int cases_from_json(struct job *job, const json_t *list, struct err *err)
         return err_memory(err);
     for (size_t i = 0; i < nr; i++) {
         struct job_case *c = &job->item[job->nr++];
-        const char *id, *exclude;
-        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:i, s:F}", "id", &id, "exclude",
-                        &exclude, "rounds", &c->rounds, "budget_s", &c->budget_s))
+        const char *id, *race;
+        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:i, s:F}", "id", &id, "race", &race,
+                        "rounds", &c->rounds, "budget_s", &c->budget_s))
             return err_set(err, ERR_BUG, "a job's case %zu cannot be read", i);
-        if (take(&c->id, id, err) || take(&c->exclude, exclude, err))
+        if (take(&c->id, id, err) || take(&c->race, race, err))
             return -1;
     }
     return 0;
@@ -278,10 +275,11 @@ void answer_release(struct answer *a)
 
 int answer_write(FILE *out, const struct answer *a, struct err *err)
 {
-    json_t *j = json_pack("{s:s, s:s*, s:s*, s:s*, s:s*, s:f, s:f, s:f, s:i}", "kind",
-                          answer_names[a->kind], "case", a->case_id, "text", a->text, "rows",
-                          a->rows, "samples", a->samples, "timeout_s", a->timeout_s, "wall_s",
-                          a->wall_s, "check_s", a->check_s, "error_kind", (int)a->error_kind);
+    json_t *j =
+        json_pack("{s:s, s:s*, s:s*, s:s*, s:s*, s:f, s:f, s:f, s:i, s:i}", "kind",
+                  answer_names[a->kind], "case", a->case_id, "text", a->text, "rows", a->rows,
+                  "samples", a->samples, "timeout_s", a->timeout_s, "wall_s", a->wall_s, "check_s",
+                  a->check_s, "error_kind", (int)a->error_kind, "cut", a->cut);
     if (j && a->kind == ANSWER_INFO)
         json_object_set_new(j, "info", device_info_to_json(&a->info));
     if (!j)
@@ -302,10 +300,10 @@ int answer_read(struct answer *a, const char *line, size_t len, struct err *err)
     if (!j)
         return err_set(err, ERR_CRASH, "a worker wrote something that is no answer: %s",
                        json_err.text);
-    if (json_unpack(j, "{s:s, s?s, s?s, s?s, s?s, s:F, s:F, s:F, s:i}", "kind", &kind, "case",
+    if (json_unpack(j, "{s:s, s?s, s?s, s?s, s?s, s:F, s:F, s:F, s:i, s:i}", "kind", &kind, "case",
                     &case_id, "text", &text, "rows", &rows, "samples", &samples, "timeout_s",
                     &a->timeout_s, "wall_s", &a->wall_s, "check_s", &a->check_s, "error_kind",
-                    &error_kind)) {
+                    &error_kind, "cut", &a->cut)) {
         err_set(err, ERR_CRASH, "a worker's answer lacks a field");
         goto out;
     }

@@ -27,16 +27,16 @@ enum job_mode {
     JOB_INFO = 0, /* open the device, say what it is, go */
     JOB_RUN,      /* gate, time, check again */
     JOB_CHECK,    /* correctness and contract, no timing */
+    JOB_PROFILE,  /* gate, then a few launches for a profiler, no timing */
 };
 
 /* One arm as the parent resolved it. */
 struct job_arm {
-    char *label;   /* "base", "head", "base'" for the duplicate */
-    char *library; /* absolute path; a private copy where another arm has the same file */
-    char *origin;  /* the path that the user named, for rows */
-    char *sha256;  /* of origin */
-    char *arm;     /* name of the plan's arm: kernel, options, overrides */
-    bool baseline;
+    char *label;    /* "base", "head", "base'" for the duplicate */
+    char *library;  /* absolute path; a private copy where another arm has the same file */
+    char *origin;   /* the path that the user named, for rows */
+    char *sha256;   /* of origin */
+    char *arm;      /* name of the plan's arm: kernel, options, overrides */
     bool duplicate; /* A' */
 };
 
@@ -44,7 +44,7 @@ struct job_case {
     char *id;
     int rounds;      /* as asked; the worker rounds up to whole super-rounds */
     double budget_s; /* wall time left for this case */
-    char *exclude;   /* labels of arms that failed here, each with a ';' behind it */
+    char *race;      /* who races and against whom: lines "LABEL\tLABEL" */
 };
 
 struct job {
@@ -92,6 +92,7 @@ struct answer {
     char *samples; /* CSV without header */
     double wall_s; /* measuring time of the case: scrubs and pauses counted, checks not */
     double check_s;
+    int cut; /* enum case_cut of case_run.h: why rounds are missing */
     struct device_info info;
 };
 

@@ -18,6 +18,7 @@
 #define IDLE_FACTOR      4.0
 #define REPEAT_SHARE     4   /* at most a quarter more rounds */
 #define BURST_ROUNDS_MAX 256 /* so many samples that no queue of the driver fills up */
+#define BURST_TRIES      3   /* before lost records are the environment's fault */
 #define WARM_LAUNCHES    2
 
 static const char *const pattern_names[] = {"none", "burst", "alone", "sustained"};
@@ -82,22 +83,33 @@ static int launch_slot(struct measure *m, size_t i, struct err *err)
     return m->checking ? check_after(m, arm, err) : 0;
 }
 
-/* Runs the queued rounds back to back. */
-static int run_burst(struct measure *m, bool record, struct err *err)
+/* Enqueues the queued rounds back to back and waits for them. Returns 1 when they are void. */
+static int try_burst(struct measure *m, int *opener, struct err *err)
 {
     size_t nr = m->queued * m->nr;
 
-    if (!m->queued)
-        return 0;
     if (m->pattern == PATTERN_BURST)
         m->queue[0].idle_ns = pause_now(m);
     if (device_round_begin(dev_of(m), err) || burst_open(m, err))
         return -1;
-    int opener = m->prev;
+    *opener = m->prev;
     for (size_t i = 0; i < nr; i++)
         if (launch_slot(m, i, err))
             return -1;
-    if (device_round_end(dev_of(m), m->got, nr, err))
+    return device_round_end(dev_of(m), m->got, nr, err);
+}
+
+/* Runs the queued rounds; what the timer lost is run again. */
+static int run_burst(struct measure *m, bool record, struct err *err)
+{
+    size_t nr = m->queued * m->nr;
+    int opener = m->prev, lost = 1;
+
+    if (!m->queued)
+        return 0;
+    for (int tries = 0; lost > 0 && tries < BURST_TRIES; tries++)
+        lost = try_burst(m, &opener, err);
+    if (lost)
         return -1;
     for (size_t i = 0; i < nr; i++) {
         int prev = i ? m->queue[i - 1].arm : opener;
@@ -227,6 +239,7 @@ static int run_super_round(struct measure *m, int s, bool last, bool *cut, struc
     for (size_t row = 0; row < m->per_super; row++) {
         bool out_of_time = elapsed_ns(m) > m->budget_ns && m->run->samples.nr;
         if (worker_stopping() || out_of_time) {
+            m->run->cut = worker_stopping() ? CASE_CUT_STOP : CASE_CUT_TIME;
             *cut = true;
             return run_burst(m, true, err);
         }
@@ -255,11 +268,16 @@ static int run_rounds(struct measure *m, int rounds, struct err *err)
         if (run_super_round(m, s, last, &cut, err))
             return -1;
         super_ns = elapsed_ns(m) / (s + 1);
-        if (last)
+        if (last) {
+            if (!cut && s + 1 < supers)
+                m->run->cut = CASE_CUT_TIME;
             break;
+        }
     }
+    if (measure_drop(m, err))
+        return -1;
     if (m->checking && !cut)
-        return measure_drop(m, err);
+        return 0;
     /* The budget ran out in the middle: one more round, of no account, whose outputs are checked.
      */
     m->checking = true;
@@ -268,29 +286,18 @@ static int run_rounds(struct measure *m, int rounds, struct err *err)
     return run_burst(m, false, err);
 }
 
+/* A duplicate of a baseline that is out of the race proves nothing. */
 static void collect_racers(struct measure *m)
 {
     m->nr = 0;
-    m->base = 0;
-    bool found = false;
+    m->base = SIZE_MAX;
     for (size_t i = 0; i < m->run->arms_nr; i++) {
         struct arm_run *arm = &m->run->arm[i];
-        if (!arm->usable)
+        if (!arm->usable || (arm->job->duplicate && !(arm->base && arm->base->usable)))
             continue;
-        if (arm->job->baseline) {
+        if (arm->is_base && m->base == SIZE_MAX)
             m->base = m->nr;
-            found = true;
-        }
         m->racer[m->nr++] = arm;
-    }
-    /* A duplicate of a baseline that is out of the race proves nothing. */
-    if (!found) {
-        size_t kept = 0;
-        for (size_t i = 0; i < m->nr; i++)
-            if (!m->racer[i]->job->duplicate)
-                m->racer[kept++] = m->racer[i];
-        m->nr = kept;
-        m->base = m->nr;
     }
 }
 

@@ -23,7 +23,7 @@ struct measure {
     struct case_run *run;
     struct arm_run *racer[CASE_RUN_MAX_ARMS];
     size_t nr;
-    size_t base; /* index of the baseline among the racers; nr without one */
+    size_t base; /* index of the first baseline among the racers; SIZE_MAX without one */
     struct order order;
     size_t per_super;
     enum pace_pattern pattern;

@@ -31,6 +31,8 @@ static const struct reason reasons[] = {
      "compare power and clocks in samples.csv; the kept rounds may favour this arm"},
     {"clock", "the arms differ in time but not in clock cycles: the running clock decided",
      "read it as a difference in power, or compare with pace = sustained"},
+    {"aa_alarm", "the same file with the same options came out different from itself",
+     "a false alarm: look at the run-order chart, and at what else the machine did"},
     {"same_sass", "both arms hold the same machine code for this kernel",
      "a difference comes from launch code or from noise"},
     {"activity_change", "the set of kernels, copies and memsets changed between samples",

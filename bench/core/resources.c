@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sha256.h"
+
 /* The rules that resources.h states, the strictest first. */
 enum match { MATCH_OP, MATCH_FAMILY, MATCH_ARGUMENTS, MATCH_NR };
 
@@ -22,6 +24,7 @@ struct function_name {
 
 struct usage {
     long long registers, spill, shared, local;
+    char sass[65]; /* over the hashes of the functions, in the file's order */
 };
 
 static bool is_word_char(char c)
@@ -144,9 +147,11 @@ static bool is_arch(struct part text, int arch)
 static bool scan(const char *text, const struct sab_kernel *kernel, int arch, enum match match,
                  struct usage *out)
 {
+    struct sha256 sass;
     bool found = false;
 
-    *out = (struct usage){-1, -1, -1, -1};
+    *out = (struct usage){-1, -1, -1, -1, ""};
+    sha256_init(&sass);
     while (*text) {
         struct part line = {text, strchrnul(text, '\n')};
         struct part name = field(line, "name");
@@ -158,26 +163,31 @@ static bool scan(const char *text, const struct sab_kernel *kernel, int arch, en
             take(line, "spill", &out->spill);
             take(line, "shared", &out->shared);
             take(line, "stack", &out->local);
+            struct part hash = field(line, "sha256");
+            if (hash.at)
+                sha256_add(&sass, hash.at, (size_t)(hash.end - hash.at));
         }
         text = *line.end ? line.end + 1 : line.end;
     }
+    sha256_hex(&sass, out->sass);
     return found;
 }
 
-void resources_fill(const struct library *lib, const struct sab_kernel *kernel, int arch,
-                    struct case_row *row)
+int resources_fill(const struct library *lib, const struct sab_kernel *kernel, int arch,
+                   struct case_row *row, struct err *err)
 {
     struct usage usage;
 
     if (!lib->resources || !arch)
-        return;
+        return 0;
     int match = MATCH_OP;
     while (match < MATCH_NR && !scan(lib->resources, kernel, arch, (enum match)match, &usage))
         match++;
     if (match == MATCH_NR)
-        return;
+        return 0;
     row->registers = usage.registers;
     row->spill_bytes = usage.spill;
     row->shared_bytes = usage.shared;
     row->local_bytes = usage.local;
+    return row_set(&row->sass_sha256, usage.sass, err);
 }

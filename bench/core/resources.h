@@ -24,7 +24,7 @@
  * the largest of the kernel's functions for the architecture (10*major + minor). Leaves them empty
  * where nothing is known. local_bytes is the stack a thread; spill_bytes is at most that, since
  * machine code does not tell a spill from a local array. */
-void resources_fill(const struct library *lib, const struct sab_kernel *kernel, int arch,
-                    struct case_row *row);
+int resources_fill(const struct library *lib, const struct sab_kernel *kernel, int arch,
+                   struct case_row *row, struct err *err);
 
 #endif

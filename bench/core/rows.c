@@ -375,18 +375,22 @@ static int sample_table_parse(struct sample_table *t, const struct csv *csv, con
 {
     if (schema_check(csv, path, err))
         return -1;
-    for (size_t i = 0; i < csv->nr_columns; i++)
-        if (!column_find(csv->columns[i], sample, NR(sample)))
-            return err_set(err, ERR_CONFIG, "%s: unknown column '%s'", path, csv->columns[i]);
-    for (size_t r = 0; r < csv->nr_rows; r++) {
-        struct sample_row *row = sample_table_add(t, err);
-        if (!row)
-            return -1;
-        for (size_t i = 0; i < csv->nr_columns; i++)
-            if (cell_read(csv, r, i, row, column_find(csv->columns[i], sample, NR(sample)), err))
-                return -1;
+    const struct column **column = calloc(csv->nr_columns + 1, sizeof(*column));
+    int ret = column ? 0 : err_memory(err);
+
+    for (size_t i = 0; !ret && i < csv->nr_columns; i++) {
+        column[i] = column_find(csv->columns[i], sample, NR(sample));
+        if (!column[i])
+            ret = err_set(err, ERR_CONFIG, "%s: unknown column '%s'", path, csv->columns[i]);
     }
-    return 0;
+    for (size_t r = 0; !ret && r < csv->nr_rows; r++) {
+        struct sample_row *row = sample_table_add(t, err);
+        ret = row ? 0 : -1;
+        for (size_t i = 0; !ret && i < csv->nr_columns; i++)
+            ret = cell_read(csv, r, i, row, column[i], err);
+    }
+    free(column);
+    return ret;
 }
 
 int sample_table_read(struct sample_table *t, const char *path, size_t *whole_bytes,

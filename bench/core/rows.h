@@ -27,6 +27,7 @@
 #define CASE_COLUMNS_REST(T, I, R)                                                                 \
     T(status)      /* ok, skip, wrong, crash, timeout, oom, env */                                 \
     T(status_text)                                                                                 \
+    T(baseline)    /* label of the arm that ratio and verdict refer to; empty for a baseline */    \
     T(problem)     /* same, or across: the arm's own problem, no verdict */                        \
     R(density_asked) R(density_realised)                                                                    \
     T(device) T(timer_asked) T(timer_used) T(cache_asked) T(cache_used) T(pace_asked) T(pace_used) \
@@ -44,7 +45,7 @@
     T(check_before) T(check_after)                                                                 \
     T(bits_equal)  /* yes, no: outputs against the baseline's, over what was compared */           \
     R(rel_l2_baseline) R(jitter_baseline) R(accuracy_rel_l2)                                       \
-    I(registers) I(spill_bytes) I(shared_bytes) I(local_bytes)                                     \
+    I(registers) I(spill_bytes) I(shared_bytes) I(local_bytes) T(sass_sha256)                      \
     T(options) T(hazards) T(library) T(library_sha256) T(library_describe)
 
 #define SAMPLE_COLUMNS(T, I, R)                                                                    \

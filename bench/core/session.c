@@ -16,6 +16,10 @@
  */
 #define CPU_NOISE_FLOOR 0.03
 
+/* Opening a device takes a second or two; one that takes this long hangs. */
+#define DEVICE_ANSWER_MS 60000
+#define POLL_MS          200
+
 void session_init(struct session *s)
 {
     memset(s, 0, sizeof(*s));
@@ -44,6 +48,8 @@ void session_release(struct session *s)
     scratch_remove(s->scratch);
     free(s->used_s);
     free(s->finished);
+    free(s->sealed);
+    text_list_release(&s->axes);
     strbuf_release(&s->config_text);
     store_release(&s->store);
     arm_set_release(&s->arms);
@@ -96,6 +102,7 @@ static int read_plan(struct session *s, struct err *err)
         if (plan_override(&s->ini, r->override[i].key, r->override[i].value, err))
             return -1;
     if (plan_read(&s->plan, &s->ini, err) || plan_hash(&s->plan, s->plan_hash, err) ||
+        arms_axis_names(&s->plan, &s->axes, err) ||
         plan_select(&s->plan, r->only, r->only_nr, r->arms, r->arms_nr, err))
         return -1;
     ini_write(&s->ini, &s->config_text);
@@ -118,9 +125,17 @@ static int choose_cuda(struct session *s, const char *want, struct err *err)
     if (at < 0 || at >= nr)
         return err_set(err, ERR_ENVIRONMENT, "device = %s, but this machine has %d GPU%s", want, nr,
                        nr == 1 ? "" : "s");
+    if (strchr(want, ',') || !strcmp(want, "cuda:all"))
+        session_note(s, "device = %s: one GPU is used, the first of them", want);
     s->kind = SAB_DEVICE_CUDA;
     snprintf(s->uuid, sizeof(s->uuid), "%s", list[at].uuid);
     return 0;
+}
+
+/* The library that arms without one of their own run: BASE of `bench ab`, or that of this build. */
+static const char *serving_library(const struct session *s)
+{
+    return s->request->variants_nr ? s->request->variants[0].library : s->own_library;
 }
 
 /* auto: a GPU where there is one and an arm for it, else the CPU. */
@@ -134,7 +149,8 @@ static int choose_device(struct session *s, struct err *err)
         return 0;
     if (strcmp(want, "auto"))
         return choose_cuda(s, want, err);
-    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, s->own_library) && !choose_cuda(s, want, &quiet))
+    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, serving_library(s)) &&
+        !choose_cuda(s, want, &quiet))
         return 0;
     s->kind = SAB_DEVICE_CPU;
     return 0;
@@ -158,7 +174,8 @@ int session_open(struct session *s, const struct session_request *request, struc
     s->request = request;
     find_own_library(s);
     if (read_plan(s, err) || choose_device(s, err) ||
-        arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, err))
+        arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, request->variants,
+                        request->variants_nr, err))
         return -1;
     note_lines(s, s->plan.notes.buf);
     note_lines(s, s->arms.notes.buf);
@@ -171,7 +188,8 @@ int session_open(struct session *s, const struct session_request *request, struc
             return -1;
     s->used_s = calloc(s->plan.nr + 1, sizeof(*s->used_s));
     s->finished = calloc(s->plan.nr + 1, sizeof(*s->finished));
-    return s->used_s && s->finished ? 0 : err_memory(err);
+    s->sealed = calloc(s->plan.nr + 1, sizeof(*s->sealed));
+    return s->used_s && s->finished && s->sealed ? 0 : err_memory(err);
 }
 
 static int copy_text(char **out, const char *text, struct err *err)
@@ -182,7 +200,7 @@ static int copy_text(char **out, const char *text, struct err *err)
 
 static enum device_timer timer_for(const struct session *s, enum job_mode mode)
 {
-    if (mode == JOB_CHECK)
+    if (mode == JOB_CHECK || s->request->mode == JOB_PROFILE)
         return DEVICE_TIMER_NONE;
     if (s->plan.set.timer == TIMER_CUPTI)
         return DEVICE_TIMER_CUPTI;
@@ -220,7 +238,6 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
             copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err) ||
             copy_text(&a->arm, s->plan.arm[e->plan_arm].name, err))
             return -1;
-        a->baseline = e->baseline;
         a->duplicate = e->duplicate;
     }
     return 0;
@@ -231,13 +248,25 @@ int session_device(struct session *s, struct err *err)
     struct job job;
     struct link l;
     struct answer a;
-    int ret = -1, got;
+    int ret = -1, got, left_ms = DEVICE_ANSWER_MS;
 
     if (session_job(s, &job, JOB_INFO, err))
         goto out;
     if (link_start(&l, s->request->exe, s->uuid, &job, err))
         goto out;
-    while ((got = link_next(&l, 60000, &a, err)) > 0) {
+    while ((got = link_next(&l, POLL_MS, &a, err)) >= 0) {
+        if (!got && s->request->interrupted && *s->request->interrupted) {
+            err_set(err, ERR_INTERRUPTED, "interrupted before anything was measured");
+            break;
+        }
+        left_ms -= got ? 0 : POLL_MS;
+        if (!got && left_ms <= 0) {
+            err_set(err, ERR_ENVIRONMENT, "the device did not answer within %d s",
+                    DEVICE_ANSWER_MS / 1000);
+            break;
+        }
+        if (!got)
+            continue;
         enum answer_kind kind = a.kind;
         if (kind == ANSWER_INFO) {
             s->info = a.info;
@@ -249,12 +278,10 @@ int session_device(struct session *s, struct err *err)
         if (kind == ANSWER_BYE || kind == ANSWER_FATAL)
             break;
     }
-    if (got == 0)
-        err_set(err, ERR_ENVIRONMENT, "the device did not answer within 60 s");
     link_close(&l);
 out:
     job_release(&job);
-    return ret;
+    return ret ? ret : session_floors(s, err);
 }
 
 /* ---- results folder ---- */
@@ -302,14 +329,16 @@ static int resume_check(struct session *s, struct err *err)
         return err_set(err, ERR_CONFIG, "'%s' was measured on %s %s, this is %s %s", s->store.dir,
                        name ? name : "another device", uuid ? uuid : "", s->info.name,
                        s->info.uuid);
-    json_array_foreach(json_object_get(run, "libraries"), i, lib)
-    {
-        const char *path = json_string_value(json_object_get(lib, "path"));
-        const char *sha = json_string_value(json_object_get(lib, "sha256"));
-        for (size_t k = 0; path && sha && k < s->arms.libraries_nr; k++)
-            if (!strcmp(s->arms.library[k]->path, path) && strcmp(s->arms.library[k]->sha256, sha))
-                return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
-                               path, s->store.dir);
+    for (size_t k = 0; k < s->arms.libraries_nr; k++) {
+        bool known = false;
+        json_array_foreach(json_object_get(run, "libraries"), i, lib)
+        {
+            const char *sha = json_string_value(json_object_get(lib, "sha256"));
+            known |= sha && !strcmp(s->arms.library[k]->sha256, sha);
+        }
+        if (!known)
+            return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
+                           s->arms.library[k]->path, s->store.dir);
     }
     return 0;
 }
@@ -320,6 +349,7 @@ static void resume_state(struct session *s)
     const json_t *walls = json_object_get(s->store.run, "wall_s");
     for (size_t i = 0; i < s->plan.nr; i++) {
         const char *id = s->plan.item[i].id;
+        s->sealed[i] = store_sealed(&s->store, id);
         s->used_s[i] = json_number_value(json_object_get(walls, id));
         s->finished[i] =
             json_is_true(json_object_get(json_object_get(s->store.run, "finished"), id));
@@ -333,7 +363,7 @@ int session_store(struct session *s, struct err *err)
     int ret = -1;
 
     scratch_make(s);
-    if (r->mode == JOB_CHECK && !r->out)
+    if (r->in_memory || (r->mode == JOB_CHECK && !r->out))
         return session_run_json(s, "running", err);
     if (r->out)
         strbuf_addstr(&dir, r->out);

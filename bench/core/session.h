@@ -34,13 +34,17 @@ struct session_request {
     size_t only_nr;
     const char *const *arms;
     size_t arms_nr;
+    const struct arm_variant *variants; /* `bench ab`: the builds to compare, BASE first */
+    size_t variants_nr;
     const char *out; /* NULL: named after config, device and time */
     bool resume, force;
+    bool in_memory; /* no results folder: the store keeps everything to itself */
     enum job_mode mode;
     const char *exe; /* this program */
     int argc;        /* of the command line, for run.json */
     const char *const *argv;
     const volatile sig_atomic_t *interrupted; /* counts Ctrl-C */
+    int interrupts_spared;                    /* so many of them change nothing */
     struct session_events events;
 };
 
@@ -57,9 +61,12 @@ struct session {
     enum sab_device kind;
     char uuid[64];
     struct device_info info;
-    double *used_s; /* measuring wall time a case, in the order of plan.item */
-    bool *finished; /* a case */
-    bool stopped;   /* by Ctrl-C */
+    struct noise_floors floors; /* of the machine profile; store.set points here */
+    struct text_list axes; /* columns of cases.csv: of the whole plan, whatever --only left of it */
+    double *used_s;        /* measuring wall time a case, in the order of plan.item */
+    bool *finished;        /* a case */
+    int *sealed;           /* replicates of a case on disk */
+    bool stopped;          /* by Ctrl-C */
 };
 
 void session_init(struct session *s);
@@ -81,6 +88,18 @@ int session_status(const struct session *s);
 /* Parts shared by the files of session. */
 void session_note(const struct session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* After `done` replicates of case i, which take about `wall_s` each: is there another? Else the
+ * case is finished, with reason `budget` where time or rounds ran out. */
+int session_decide(struct session *s, size_t i, int done, double wall_s, struct err *err);
+int session_out_of_budget(struct session *s, size_t i, struct err *err);
+/* The same for every case of a resumed run: one that was cut off between a case's rows and run.json
+ * has sealed more than it has decided. */
+int session_decide_resumed(struct session *s, struct err *err);
+/* Under which key the machine profile holds the noise floors of this session. */
+struct profile_key session_profile_key(const struct session *s);
+/* Takes the noise floors of the machine profile where `noise_floor = auto`. A profile that cannot
+ * be read is a note, no error. */
+int session_floors(struct session *s, struct err *err);
 int session_job(struct session *s, struct job *job, enum job_mode mode, struct err *err);
 int session_run_json(struct session *s, const char *status, struct err *err);
 /* Rows that say how a case ended for `label` (NULL: for every arm of it). */

@@ -93,6 +93,20 @@ static json_t *libraries_json(const struct session *s)
     return list;
 }
 
+/* What the machine profile gave, by octave of the baseline's median in ns. */
+static json_t *floors_json(const struct noise_floors *floors)
+{
+    json_t *o = json_object();
+    char octave[16];
+
+    for (int i = 0; floors && i < PROFILE_OCTAVES; i++) {
+        snprintf(octave, sizeof(octave), "%d", i);
+        if (isfinite(floors->octave[i]))
+            json_object_set_new(o, octave, json_real(floors->octave[i]));
+    }
+    return o;
+}
+
 static json_t *settings_json(const struct session *s)
 {
     const struct plan_settings *set = &s->plan.set;
@@ -109,6 +123,7 @@ static json_t *settings_json(const struct session *s)
     json_object_set_new(o, "threads", json_integer(set->threads));
     set_real(o, "delta", s->store.set.delta);
     set_real(o, "noise_floor", s->store.set.noise_floor);
+    json_object_set_new(o, "noise_floor_octaves", floors_json(s->store.set.floors));
     set_real(o, "gate_slower", set->gate_slower);
     return o;
 }
@@ -141,15 +156,25 @@ static int run_begin(struct session *s, struct err *err)
     return 0;
 }
 
+/* A resumed run with --only must not forget how the other cases stand. */
+static json_t *kept_object(json_t *run, const char *key)
+{
+    json_t *o = json_object_get(run, key);
+    if (!o) {
+        o = json_object();
+        json_object_set_new(run, key, o);
+    }
+    return o;
+}
+
 static void state_json(struct session *s)
 {
-    json_t *walls = json_object(), *finished = json_object();
+    json_t *walls = kept_object(s->store.run, "wall_s");
+    json_t *finished = kept_object(s->store.run, "finished");
     for (size_t i = 0; i < s->plan.nr; i++) {
         set_real(walls, s->plan.item[i].id, s->used_s[i]);
         json_object_set_new(finished, s->plan.item[i].id, json_boolean(s->finished[i]));
     }
-    json_object_set_new(s->store.run, "wall_s", walls);
-    json_object_set_new(s->store.run, "finished", finished);
 }
 
 int session_run_json(struct session *s, const char *status, struct err *err)
@@ -168,6 +193,7 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
                     const char *status, const char *text, struct err *err)
 {
     const struct sab_kernel *k = arm_entry_kernel(e, &s->plan, item);
+    const struct arm_entry *other = arm_set_against(&s->arms, &s->plan, item, e);
     const char *run_id = json_string_value(json_object_get(s->store.run, "run_id"));
     char buf[128];
 
@@ -175,8 +201,9 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
         if (!strcmp(s->store.cases.row[i].case_id, item->id) &&
             !strcmp(s->store.cases.row[i].arm, e->label))
             return store_status(&s->store, item->id, e->label, status, text, err);
-    if (!s->store.cases.axes.nr && arms_axis_names(&s->plan, &s->store.cases.axes, err))
-        return -1;
+    for (size_t i = s->store.cases.axes.nr; i < s->axes.nr; i++)
+        if (text_list_add(&s->store.cases.axes, s->axes.items[i], err))
+            return -1;
     struct case_row *row = case_table_add(&s->store.cases, err);
     if (!row)
         return -1;
@@ -188,12 +215,13 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
         row_set(&row->arm, e->label, err) ||
         row_set(&row->role,
                 e->duplicate                                    ? "duplicate"
-                : e->baseline                                   ? "baseline"
+                : other == e                                    ? "baseline"
                 : s->plan.arm[e->plan_arm].role == ROLE_CONTEXT ? "context"
                                                                 : "candidate",
                 err) ||
         row_set(&row->device, s->info.name, err) || row_set(&row->status, status, err) ||
         row_set(&row->status_text, text, err) || row_set(&row->problem, "same", err) ||
+        (other && other != e && row_set(&row->baseline, other->label, err)) ||
         row_set(&row->library, e->origin, err) ||
         row_set(&row->library_sha256, e->lib->sha256, err))
         return -1;
@@ -210,7 +238,7 @@ int session_fail_rows(struct session *s, const struct plan_case *item, const cha
 {
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
-        if (!plan_arm_serves(&s->plan.arm[e->plan_arm], item) || (label && strcmp(label, e->label)))
+        if (!arm_set_against(&s->arms, &s->plan, item, e) || (label && strcmp(label, e->label)))
             continue;
         if (fail_row(s, item, e, status, text, err))
             return -1;

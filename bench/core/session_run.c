@@ -7,13 +7,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "estimate.h"
+#include "case_run.h"
 #include "link.h"
 #include "resources.h"
 #include "rng.h"
 #include "session.h"
 
 #define POLL_MS 200
+/* Between its cases a worker opens devices and libraries, and closes what it used: seconds. */
+#define SILENCE_S 60
 
 /* One replicate in progress. */
 struct replicate {
@@ -38,68 +40,57 @@ static double now_s(void)
 
 static int interrupts(const struct session *s)
 {
-    return s->request->interrupted ? (int)*s->request->interrupted : 0;
+    int pressed = s->request->interrupted ? (int)*s->request->interrupted : 0;
+    return pressed > s->request->interrupts_spared ? pressed - s->request->interrupts_spared : 0;
 }
-
-/* ---- budget ---- */
 
 static int planned_processes(const struct session *s)
 {
-    return s->request->mode == JOB_CHECK ? 1 : s->plan.set.processes;
+    return s->request->mode != JOB_RUN ? 1 : s->plan.set.processes;
 }
 
-static size_t racing_arms(const struct session *s, const struct plan_case *item)
+static int after_replicate(struct replicate *rep, size_t i, const struct answer *a, struct err *err)
 {
-    size_t nr = 0;
-    for (size_t i = 0; i < s->arms.nr; i++)
-        if (plan_arm_serves(&s->plan.arm[s->arms.item[i].plan_arm], item))
-            nr++;
-    return nr;
-}
+    struct session *s = rep->s;
 
-static int out_of_budget(struct session *s, size_t i, struct err *err)
-{
-    s->finished[i] = true;
-    return store_budget(&s->store, s->plan.item[i].id, err);
-}
-
-/* After replicate `process` of case i took `wall_s`: is there another? */
-static int decide_next(struct session *s, size_t i, int process, double wall_s, struct err *err)
-{
-    const struct plan_settings *set = &s->plan.set;
-    const char *id = s->plan.item[i].id;
-    int done = process + 1;
-
-    s->used_s[i] += wall_s;
-    if (s->request->mode == JOB_CHECK || !store_sealed(&s->store, id)) {
+    s->sealed[i] = store_sealed(&s->store, s->plan.item[i].id);
+    if (a->cut == CASE_CUT_STOP) {
+        store_partial(&s->store, a->case_id, rep->process);
+        return 0;
+    }
+    s->used_s[i] += a->wall_s;
+    if (s->request->mode != JOB_RUN || !*a->samples) {
         s->finished[i] = true; /* nothing was timed: another try would find the same */
         return 0;
     }
-    bool another_fits = s->used_s[i] + wall_s <= set->max_time_s;
-    if (done < set->processes)
-        return another_fits ? 0 : out_of_budget(s, i, err);
-    bool extends = !set->rounds_named || set->max_rounds_named;
-    if (!extends || summary_precise(&s->store.cases, id)) {
-        s->finished[i] = true;
-        return 0;
-    }
-    int rounds = estimate_rounds(&s->plan, racing_arms(s, &s->plan.item[i]));
-    if (!another_fits || (done + 1) * rounds > set->max_rounds)
-        return out_of_budget(s, i, err);
-    return 0;
+    if (a->cut == CASE_CUT_TIME)
+        return session_out_of_budget(s, i, err);
+    return session_decide(s, i, rep->process + 1, a->wall_s, err);
 }
 
 /* ---- the job of a replicate ---- */
 
-/* Arms that brought a worker down, or were wrong, are not asked again. */
-static char *excluded_arms(const struct session *s, const char *case_id)
+static bool has_failed(const struct session *s, const char *case_id, const char *label)
 {
-    struct strbuf sb = STRBUF_INIT;
     for (size_t i = 0; i < s->store.cases.nr; i++) {
         const struct case_row *row = &s->store.cases.row[i];
-        if (strcmp(row->case_id, case_id) || !strcmp(row->status, "ok"))
+        if (!strcmp(row->arm, label) && !strcmp(row->case_id, case_id))
+            return strcmp(row->status, "ok") != 0;
+    }
+    return false;
+}
+
+/* Who races in a case: arms that brought a worker down, or were wrong, are not asked again. */
+static char *race_of(const struct session *s, const struct plan_case *item)
+{
+    struct strbuf sb = STRBUF_INIT;
+    for (size_t i = 0; i < s->arms.nr; i++) {
+        const struct arm_entry *e = &s->arms.item[i];
+        const struct arm_entry *other = arm_set_against(&s->arms, &s->plan, item, e);
+        if (!other || has_failed(s, item->id, e->label) ||
+            (e->duplicate && has_failed(s, item->id, other->label)))
             continue;
-        strbuf_addf(&sb, "%s;", row->arm);
+        strbuf_addf(&sb, "%s\t%s\n", e->label, other->label);
     }
     return strbuf_detach(&sb);
 }
@@ -118,10 +109,10 @@ static int replicate_job(struct replicate *rep, struct job *job, struct err *err
         const struct plan_case *item = &s->plan.item[rep->todo[i]];
         struct job_case *c = &job->item[job->nr++];
         c->id = strdup(item->id);
-        c->exclude = excluded_arms(s, item->id);
+        c->race = race_of(s, item);
         c->rounds = s->plan.set.rounds;
         c->budget_s = s->plan.set.max_time_s - s->used_s[rep->todo[i]];
-        if (!c->id || !c->exclude)
+        if (!c->id || !c->race)
             return err_memory(err);
     }
     return 0;
@@ -183,22 +174,24 @@ static int case_failed(struct replicate *rep, const char *status, const char *te
 
 /* ---- answers ---- */
 
-static void fill_resources(struct session *s, const char *case_id)
+static int fill_resources(struct session *s, const char *case_id, struct err *err)
 {
-    for (size_t i = 0; i < s->store.cases.nr; i++) {
+    int at = find_case(s, case_id);
+
+    for (size_t i = 0; at >= 0 && i < s->store.cases.nr; i++) {
         struct case_row *row = &s->store.cases.row[i];
         if (strcmp(row->case_id, case_id))
             continue;
-        int at = find_case(s, case_id);
-        for (size_t k = 0; at >= 0 && k < s->arms.nr; k++) {
+        for (size_t k = 0; k < s->arms.nr; k++) {
             const struct arm_entry *e = &s->arms.item[k];
             const struct sab_kernel *kernel =
                 strcmp(e->label, row->arm) ? NULL
                                            : arm_entry_kernel(e, &s->plan, &s->plan.item[at]);
-            if (kernel)
-                resources_fill(e->lib, kernel, s->info.arch, row);
+            if (kernel && resources_fill(e->lib, kernel, s->info.arch, row, err))
+                return -1;
         }
     }
+    return 0;
 }
 
 static int on_done(struct replicate *rep, const struct answer *a, struct err *err)
@@ -208,22 +201,24 @@ static int on_done(struct replicate *rep, const struct answer *a, struct err *er
 
     if (i < 0 || !a->rows || !a->samples)
         return err_set(err, ERR_BUG, "a worker finished a case that nobody asked for");
-    if (s->request->mode == JOB_CHECK) {
+    if (s->request->mode != JOB_RUN) {
         if (store_rows(&s->store, a->rows, err))
             return -1;
     } else if (store_seal(&s->store, a->rows, a->samples, err)) {
         return -1;
     }
-    fill_resources(s, a->case_id);
-    if (decide_next(s, (size_t)i, rep->process, a->wall_s, err))
+    if (fill_resources(s, a->case_id, err))
+        return -1;
+    if (s->request->mode == JOB_RUN && store_summarise(&s->store, a->case_id, err))
+        return -1;
+    if (after_replicate(rep, (size_t)i, a, err))
         return -1;
     todo_remove(rep, (size_t)i);
     rep->current = -1;
-    if (rep->asked_stop)
-        store_partial(&s->store, a->case_id, rep->process);
-    if (session_run_json(s, "running", err))
+    if (session_run_json(s, "running", err) || store_write(&s->store, false, err))
         return -1;
-    return store_write(&s->store, false, err);
+    rep->deadline_s = now_s() + SILENCE_S;
+    return 0;
 }
 
 static void say_progress(const struct replicate *rep)
@@ -236,10 +231,8 @@ static void say_progress(const struct replicate *rep)
     if (!ev->progress)
         return;
     for (size_t i = 0; i < s->plan.nr; i++) {
-        int sealed = store_sealed(&s->store, s->plan.item[i].id);
-        done += s->finished[i]                  ? planned_processes(s)
-                : sealed < planned_processes(s) ? sealed
-                                                : planned_processes(s);
+        bool whole = s->finished[i] || s->sealed[i] > planned_processes(s);
+        done += whole ? planned_processes(s) : s->sealed[i];
         used += s->used_s[i];
     }
     if (done > 0)
@@ -294,6 +287,9 @@ static int on_silence(struct replicate *rep, struct err *err)
         child_signal(&rep->link.child, SIGKILL);
         return 1;
     }
+    if (rep->current < 0 && now_s() > rep->deadline_s)
+        return err_set(err, ERR_ENVIRONMENT, "a worker said nothing for %d s between its cases",
+                       SILENCE_S);
     if (rep->current >= 0 && now_s() > rep->deadline_s) {
         char text[512];
         snprintf(text, sizeof(text), "no answer within its time limit, while in '%s'", rep->phase);
@@ -319,6 +315,7 @@ static int serve_worker(struct replicate *rep, struct err *err)
     job_release(&job);
     rep->current = -1;
     rep->phase[0] = '\0';
+    rep->deadline_s = now_s() + SILENCE_S;
     while (!end) {
         got = link_next(&rep->link, POLL_MS, &a, &why);
         if (got > 0) {
@@ -330,6 +327,8 @@ static int serve_worker(struct replicate *rep, struct err *err)
             end = on_silence(rep, err);
         } else if (rep->current >= 0) {
             end = case_failed(rep, "crash", why.text, err) ? -1 : 1;
+        } else if (rep->asked_stop) {
+            end = 1; /* asked before it listened */
         } else {
             end = err_set(err, why.kind, "%s", why.text);
         }
@@ -354,7 +353,7 @@ static int run_replicate(struct session *s, int process, struct err *err)
                         rng_hash(s->plan.set.seed, 0x0ca5e5, (uint64_t)process));
     for (size_t i = 0; i < s->plan.nr; i++) {
         uint32_t at = order[i];
-        if (!s->finished[at] && store_sealed(&s->store, s->plan.item[at].id) <= process)
+        if (!s->finished[at] && s->sealed[at] <= process)
             rep.todo[rep.todo_nr++] = at;
     }
     while (rep.todo_nr && !ret && !s->stopped)
@@ -374,7 +373,7 @@ static bool all_finished(const struct session *s)
 
 int session_run(struct session *s, struct err *err)
 {
-    if (arm_set_copy(&s->arms, err))
+    if (arm_set_copy(&s->arms, err) || session_decide_resumed(s, err))
         return -1;
     for (int process = 0; !all_finished(s) && !s->stopped; process++)
         if (run_replicate(s, process, err)) {

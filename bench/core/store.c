@@ -1,6 +1,7 @@
 #include "store.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,12 +60,35 @@ static bool has_suffix(const char *name, const char *suffix)
     return n >= k && !strcmp(name + n - k, suffix);
 }
 
+/* file_write() writes beside the file, as NAME.PID.NUMBER.tmp. */
+static bool is_temporary(const char *name)
+{
+    for (size_t i = 0; own_files[i]; i++) {
+        size_t len = strlen(own_files[i]);
+        if (!strncmp(name, own_files[i], len) && name[len] == '.' && has_suffix(name, ".tmp"))
+            return true;
+    }
+    return false;
+}
+
 static bool is_own_file(const char *name)
 {
     for (size_t i = 0; own_files[i]; i++)
         if (!strcmp(name, own_files[i]))
             return true;
-    return has_suffix(name, ".png") || has_suffix(name, ".svg");
+    return has_suffix(name, ".png") || has_suffix(name, ".svg") || is_temporary(name);
+}
+
+/* What a run that was killed while it wrote has left behind. */
+static void sweep_temporaries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    while (d && (e = readdir(d)))
+        if (is_temporary(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
 }
 
 /* --force: the files of an earlier run go, anything else stops us. */
@@ -136,15 +160,30 @@ static int drop_unsealed(struct store *s, struct err *err)
         if (partial >= 0 && row->processes > partial)
             row->processes = partial;
     }
+    const json_t *partial = json_object_get(json_object_get(s->run, "partial"), "case");
+    char *cut = partial ? strdup(json_string_value(partial)) : NULL;
     json_object_del(s->run, "partial");
+    const char *id = NULL;
+    int sealed = 0;
     for (size_t i = 0; i < s->samples.nr; i++) {
         struct sample_row *row = &s->samples.row[i];
-        if (row->process < store_sealed(s, row->case_id))
+        bool known = id && !strcmp(row->case_id, id);
+        if (!known)
+            sealed = store_sealed(s, row->case_id);
+        if (row->process < sealed) {
             s->samples.row[kept++] = *row;
-        else
+            id = s->samples.row[kept - 1].case_id;
+        } else {
+            id = NULL;
             sample_row_release(row);
+        }
     }
     s->samples.nr = kept;
+    if (cut && summary_case(&s->cases, &s->samples, cut, &s->set, err)) {
+        free(cut);
+        return -1;
+    }
+    free(cut);
     char *path = store_path(s, "samples.csv", err);
     int ret = path && !sample_table_write(&s->samples, 0, 1, &sb, err)
                   ? file_write(path, sb.buf, sb.len, err)
@@ -182,6 +221,8 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err)
         goto out;
     if (file_exists(samples) && sample_table_read(&s->samples, samples, &whole, err))
         goto out;
+    if (resume)
+        sweep_temporaries(dir);
     ret = resume ? drop_unsealed(s, err) : 0;
     s->open = ret == 0;
 out:
@@ -202,14 +243,6 @@ int store_sealed(const struct store *s, const char *case_id)
             sealed = row->processes;
     }
     return sealed < 0 ? 0 : (int)sealed;
-}
-
-bool store_knows(const struct store *s, const char *case_id)
-{
-    for (size_t i = 0; i < s->cases.nr; i++)
-        if (!strcmp(s->cases.row[i].case_id, case_id))
-            return true;
-    return false;
 }
 
 /* ---- derived files ---- */
@@ -234,13 +267,17 @@ static void hash_file(const struct store *s, json_t *files, const char *name)
     free(path);
 }
 
-static int write_run(struct store *s, struct err *err)
+/* Hashes are for a sealed folder: of a growing journal they would cost more than the run. */
+static int write_run(struct store *s, bool final, struct err *err)
 {
-    json_t *files = json_object();
-    for (size_t i = 0; own_files[i]; i++)
+    json_t *files = final ? json_object() : NULL;
+    for (size_t i = 0; final && own_files[i]; i++)
         if (strcmp(own_files[i], "run.json"))
             hash_file(s, files, own_files[i]);
-    json_object_set_new(s->run, "files", files);
+    if (final)
+        json_object_set_new(s->run, "files", files);
+    else
+        json_object_del(s->run, "files");
     char *text = json_dumps(s->run, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     if (!text)
         return err_memory(err);
@@ -282,24 +319,22 @@ static void sort_rows(struct store *s)
         qsort(s->cases.row, s->cases.nr, sizeof(*s->cases.row), by_place);
 }
 
-/* The summary of everything is worth its time now and then, and at the end. */
+/* The summary of everything, and the report, are worth a twentieth of the time, and the end. */
 #define SUMMARY_EVERY_S 2.0
+#define SUMMARY_SHARE   20
 
-static bool summary_is_due(struct store *s, bool final)
+static double now_s(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    double now_s = (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-    if (!final && now_s - s->summary_at_s < SUMMARY_EVERY_S)
-        return false;
-    s->summary_at_s = now_s;
-    return true;
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
 int store_write(struct store *s, bool final, struct err *err)
 {
     struct strbuf sb = STRBUF_INIT;
-    bool due = summary_is_due(s, final);
+    double begin_s = now_s();
+    bool due = final || begin_s >= s->summary_due_s;
     int ret = -1;
 
     if (s->case_order.nr)
@@ -311,11 +346,16 @@ int store_write(struct store *s, bool final, struct err *err)
     if (case_table_write(&s->cases, &sb, err) || write_text(s, "cases.csv", &sb, err))
         goto out;
     strbuf_reset(&sb);
-    store_summary_json(s);
+    if (due)
+        store_summary_json(s);
     if (due &&
         (report_markdown(&s->cases, s->run, &sb, err) || write_text(s, "report.md", &sb, err)))
         goto out;
-    ret = write_run(s, err);
+    ret = write_run(s, final, err);
+    if (due) {
+        double end_s = now_s();
+        s->summary_due_s = end_s + fmax(SUMMARY_EVERY_S, SUMMARY_SHARE * (end_s - begin_s));
+    }
 out:
     strbuf_release(&sb);
     return ret;

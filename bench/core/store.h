@@ -22,7 +22,7 @@ struct store {
     struct sample_table samples;
     struct summary_settings set;
     struct summary_run summary;
-    double summary_at_s;                    /* when it was last worked out */
+    double summary_due_s;                   /* when it is to be worked out again */
     struct text_list case_order, arm_order; /* how rows of cases.csv are sorted; may be empty */
     json_t *run;                            /* run.json, kept up to date by its owner */
     bool open;
@@ -41,9 +41,11 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err);
 /* Path of a file of the folder, for the files of store; the caller frees it. */
 char *store_path(const struct store *s, const char *name, struct err *err);
 
-/* Seals one case of one replicate: the journal on disk, rows and statistics in memory;
- * store_write() is to follow. `rows` and `samples` are the worker's CSV text. */
+/* Seals one case of one replicate: the journal on disk, rows in memory; store_summarise() and
+ * store_write() are to follow. `rows` and `samples` are the worker's CSV text. */
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
+/* Statistics of one case, from everything that is known of it now. */
+int store_summarise(struct store *s, const char *case_id, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */
 int store_rows(struct store *s, const char *rows, struct err *err);
@@ -53,8 +55,6 @@ int store_status(struct store *s, const char *case_id, const char *arm, const ch
                  const char *text, struct err *err);
 /* Replicates sealed of a case: the smallest over its arms that were timed; 0 for none. */
 int store_sealed(const struct store *s, const char *case_id);
-/* Whether anything is known of a case (even that it is to be skipped). */
-bool store_knows(const struct store *s, const char *case_id);
 
 /* Remembers (in run.json) that a case ran out of max_time or max_rounds: reason `budget`. */
 int store_budget(struct store *s, const char *case_id, struct err *err);

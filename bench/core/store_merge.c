@@ -101,10 +101,10 @@ static int append_samples(struct store *s, const char *text, struct err *err)
     int ret = -1;
 
     sample_table_init(&got);
-    char *path = store_path(s, "samples.csv", err);
+    char *path = s->dir ? store_path(s, "samples.csv", err) : NULL;
     /* Parse before anything is written: what cannot be read back must not get into the journal. */
-    if (!path || sample_table_read_text(&got, "a worker's samples", text, err) ||
-        file_append(path, text, strlen(text), err))
+    if ((s->dir && !path) || sample_table_read_text(&got, "a worker's samples", text, err) ||
+        (path && file_append(path, text, strlen(text), err)))
         goto out;
     for (size_t i = 0; i < got.nr; i++) {
         struct sample_row *row = sample_table_add(&s->samples, err);
@@ -123,18 +123,12 @@ out:
 
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err)
 {
-    struct case_table got;
-    int ret = -1;
+    return append_samples(s, samples, err) || store_rows(s, rows, err) ? -1 : 0;
+}
 
-    case_table_init(&got);
-    if (append_samples(s, samples, err) || store_rows(s, rows, err) ||
-        case_table_read_text(&got, "a worker's rows", rows, err))
-        goto out;
-    if (got.nr && (summary_case(&s->cases, &s->samples, got.row[0].case_id, &s->set, err) ||
-                   store_budget_reasons(s, got.row[0].case_id, err)))
-        goto out;
-    ret = 0;
-out:
-    case_table_release(&got);
-    return ret;
+int store_summarise(struct store *s, const char *case_id, struct err *err)
+{
+    if (summary_case(&s->cases, &s->samples, case_id, &s->set, err))
+        return -1;
+    return store_budget_reasons(s, case_id, err);
 }

@@ -7,122 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats_order.h"
 #include "stats_paired.h"
 #include "stats_quantile.h"
 #include "stats_verdict.h"
 #include "summary_internal.h"
-
-int case_samples_init(struct case_samples *cs, const struct case_table *cases,
-                      const struct sample_table *samples, const char *case_id, struct err *err)
-{
-    memset(cs, 0, sizeof(*cs));
-    cs->cases = cases;
-    cs->sample = malloc((samples->nr + 1) * sizeof(*cs->sample));
-    if (!cs->sample)
-        return err_memory(err);
-    for (size_t i = 0; i < samples->nr; i++)
-        if (!strcmp(samples->row[i].case_id, case_id))
-            cs->sample[cs->nr++] = &samples->row[i];
-    for (size_t i = 0; i < cs->nr; i++) {
-        const struct sample_row *s = cs->sample[i];
-        size_t a = 0;
-        while (a < cs->arms_nr && strcmp(cs->arm[a], s->arm))
-            a++;
-        if (a == cs->arms_nr && a < CASE_SAMPLES_MAX_ARMS)
-            cs->arm[cs->arms_nr++] = s->arm;
-        if (s->process >= cs->processes)
-            cs->processes = s->process + 1;
-    }
-    cs->per_super = order_super_round(cs->arms_nr);
-    return 0;
-}
-
-void case_samples_release(struct case_samples *cs)
-{
-    free(cs->sample);
-    memset(cs, 0, sizeof(*cs));
-}
-
-static bool same_round(const struct sample_row *a, const struct sample_row *b)
-{
-    return a->process == b->process && a->round == b->round && a->attempt == b->attempt;
-}
-
-static int by_super_round(const void *a, const void *b)
-{
-    size_t x = ((const struct paired_round *)a)->super_round;
-    size_t y = ((const struct paired_round *)b)->super_round;
-    return (x > y) - (x < y);
-}
-
-size_t case_samples_pair(const struct case_samples *cs, int64_t process, const char *base,
-                         const char *arm, bool cycles, struct paired_round *out)
-{
-    size_t nr = 0;
-    for (size_t i = 0; i < cs->nr; i++) {
-        const struct sample_row *b = cs->sample[i];
-        if (b->process != process || b->drop_reason || strcmp(b->arm, base))
-            continue;
-        /* Rounds are stored together: the partner is within one round's length. */
-        size_t lo = i > cs->arms_nr ? i - cs->arms_nr : 0;
-        for (size_t k = lo; k < cs->nr && k <= i + cs->arms_nr; k++) {
-            const struct sample_row *a = cs->sample[k];
-            if (a->drop_reason || !same_round(a, b) || strcmp(a->arm, arm))
-                continue;
-            double fb = cycles ? b->run_mhz : 1, fa = cycles ? a->run_mhz : 1;
-            if (!(fb > 0) || !(fa > 0))
-                continue;
-            out[nr++] =
-                (struct paired_round){(size_t)b->super_round, b->span_ns * fb, a->span_ns * fa};
-        }
-    }
-    /* Repeats of dropped rounds ran later than their super-round. */
-    qsort(out, nr, sizeof(*out), by_super_round);
-    return nr;
-}
-
-void paired_processes_release(struct paired_processes *pp)
-{
-    for (size_t i = 0; i < pp->nr; i++)
-        free((double *)pp->item[i].d);
-    free(pp->item);
-    memset(pp, 0, sizeof(*pp));
-}
-
-int paired_processes_init(struct paired_processes *pp, const struct case_samples *cs,
-                          const char *base, const char *arm, bool cycles, struct err *err)
-{
-    struct paired_round *rounds = malloc((cs->nr + 1) * sizeof(*rounds));
-    int ret = -1;
-
-    memset(pp, 0, sizeof(*pp));
-    pp->item = calloc((size_t)cs->processes + 1, sizeof(*pp->item));
-    if (!rounds || !pp->item) {
-        err_memory(err);
-        goto out;
-    }
-    for (int64_t p = 0; p < cs->processes; p++) {
-        size_t nr = case_samples_pair(cs, p, base, arm, cycles, rounds), nr_d = 0;
-        double *d = malloc((nr + 1) * sizeof(*d));
-        if (!d) {
-            err_memory(err);
-            goto out;
-        }
-        pp->item[pp->nr] = (struct verdict_process){d, 0, 0};
-        pp->nr++;
-        if (paired_means(rounds, nr, cs->per_super, d, &nr_d, err))
-            goto out;
-        pp->item[pp->nr - 1].nr = nr_d;
-        pp->item[pp->nr - 1].rounds = nr_d * cs->per_super;
-    }
-    ret = 0;
-out:
-    free(rounds);
-    if (ret)
-        paired_processes_release(pp);
-    return ret;
-}
 
 /* ---- times of one arm ---- */
 
@@ -202,8 +90,10 @@ static int times_of(const struct case_samples *cs, struct case_row *row, struct 
     row->busy_median_ns = GATHER_MEDIAN(cs, row->arm, busy_ns, values);
     row->enqueue_ns = GATHER_MEDIAN(cs, row->arm, enqueue_ns, values);
     row->run_mhz = GATHER_MEDIAN(cs, row->arm, run_mhz, values);
-    row->tflops = row->flops / row->span_median_ns * 1e-3;
-    row->gbps = row->bytes / row->span_median_ns;
+    if (row->span_median_ns > 0) {
+        row->tflops = row->flops / row->span_median_ns * 1e-3;
+        row->gbps = row->bytes / row->span_median_ns;
+    }
     free(values);
     count_rounds(cs, row);
     return activities_of(cs, row, err);
@@ -216,8 +106,8 @@ static double pct(double log_value)
     return 100 * expm1(log_value);
 }
 
-static int fill_verdict(struct case_row *row, const struct verdict_result *v,
-                        const struct summary_settings *set, struct err *err)
+static int fill_verdict(struct case_row *row, const struct verdict_result *v, double floor,
+                        struct err *err)
 {
     row->ratio = exp(v->theta);
     row->ratio_lo = exp(v->lo);
@@ -226,7 +116,7 @@ static int fill_verdict(struct case_row *row, const struct verdict_result *v,
     row->p = v->p;
     row->mde_pct = isfinite(v->mde) ? pct(v->mde) : NAN;
     row->delta_pct = pct(v->delta);
-    row->floor_pct = 100 * set->noise_floor;
+    row->floor_pct = 100 * floor;
     row->rounds_to_settle = -1;
     if (row_set(&row->ci_kind, ci_kind_name(v->ci_kind), err) ||
         row_set(&row->verdict, verdict_name(v->verdict), err))
@@ -254,13 +144,14 @@ static int compare_arm(const struct case_samples *cs, struct case_row *row,
 {
     struct paired_processes pp = {0}, cycles = {0};
     struct verdict_result v, vc;
-    double floor = fmax(set->noise_floor, set->delta);
+    double floor = set->noise_floor;
     int ret = -1;
 
     row->ratio_of_medians = row->span_median_ns / base->span_median_ns;
-    double delta = verdict_delta(row->tick_ns, base->span_median_ns, floor);
+    noise_floors_at(set->floors, base->span_median_ns, &floor);
+    double delta = verdict_delta(row->tick_ns, base->span_median_ns, fmax(floor, set->delta));
     if (paired_processes_init(&pp, cs, base->arm, row->arm, false, err) ||
-        verdict_compare(pp.item, pp.nr, delta, &v, err) || fill_verdict(row, &v, set, err))
+        verdict_compare(pp.item, pp.nr, delta, &v, err) || fill_verdict(row, &v, floor, err))
         goto out;
     if (set->gate_slower >= 0 &&
         verdict_gate_p(pp.item, pp.nr, set->gate_slower, delta, &row->p_gate, err))
@@ -307,15 +198,56 @@ bool row_is_ok(const struct case_row *row)
     return row->status && !strcmp(row->status, "ok");
 }
 
+/* Other work, or an arm that stands beside the comparison: a ratio with its interval, no more. */
+static int forget_verdict(struct case_row *row, const char *reason, struct err *err)
+{
+    row->p = row->p_gate = row->mde_pct = NAN;
+    row->rounds_to_settle = -1;
+    if (row_set(&row->verdict, NULL, err))
+        return -1;
+    return reason ? row_add_reason(row, reason, err) : 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* One file with the same options cannot differ from itself: a verdict is a false alarm. Equal
+ * machine code alone is only worth knowing, since launch code may differ. */
+static int judge_identity(struct case_row *row, const struct case_row *base, struct err *err)
+{
+    bool claims =
+        row->verdict && (!strcmp(row->verdict, "FASTER") || !strcmp(row->verdict, "SLOWER"));
+    const char *a = row->options ? row->options : "", *b = base->options ? base->options : "";
+
+    if (!same_text(row->kernel, base->kernel) || strcmp(a, b))
+        return 0;
+    if (same_text(row->library_sha256, base->library_sha256))
+        return claims && strcmp(row->role, "duplicate") ? row_add_reason(row, "aa_alarm", err) : 0;
+    return same_text(row->sass_sha256, base->sass_sha256) ? row_add_reason(row, "same_sass", err)
+                                                          : 0;
+}
+
+const struct case_row *summary_baseline(const struct case_table *cases, const struct case_row *row)
+{
+    for (size_t i = 0; row->baseline && i < cases->nr; i++)
+        if (!strcmp(cases->row[i].arm, row->baseline) &&
+            !strcmp(cases->row[i].case_id, row->case_id))
+            return &cases->row[i];
+    return NULL;
+}
+
 int summary_case(struct case_table *cases, const struct sample_table *samples, const char *case_id,
                  const struct summary_settings *set, struct err *err)
 {
-    struct case_samples cs;
-    struct case_row *base = NULL;
+    struct sample_index index;
+    struct case_samples cs = {0};
     int ret = -1;
 
-    if (case_samples_init(&cs, cases, samples, case_id, err))
-        return -1;
+    if (sample_index_init(&index, samples, err) ||
+        case_samples_init(&cs, cases, samples, &index, case_id, err))
+        goto out;
     for (size_t i = 0; i < cases->nr; i++) {
         struct case_row *row = &cases->row[i];
         if (strcmp(row->case_id, case_id))
@@ -323,28 +255,29 @@ int summary_case(struct case_table *cases, const struct sample_table *samples, c
         clear_derived(row);
         if (times_of(&cs, row, err) || row_reasons(row, err))
             goto out;
-        if (!strcmp(row->role, "baseline") && row_is_ok(row) && row->rounds > 0)
-            base = row;
     }
     for (size_t i = 0; i < cases->nr; i++) {
         struct case_row *row = &cases->row[i];
-        if (strcmp(row->case_id, case_id) || row == base || !row_is_ok(row) || row->rounds <= 0)
+        if (strcmp(row->case_id, case_id) || !row->baseline || !row_is_ok(row) || row->rounds <= 0)
             continue;
-        if (!base) {
+        const struct case_row *base = summary_baseline(cases, row);
+        if (!base || !row_is_ok(base) || !(base->span_median_ns > 0)) {
             if (row_add_reason(row, "no_baseline", err))
                 goto out;
             continue;
         }
         if (compare_arm(&cs, row, base, set, err))
             goto out;
-        if (!strcmp(row->problem, "across")) {
-            /* Other work: a ratio, no verdict. */
-            if (row_set(&row->verdict, NULL, err) || row_add_reason(row, "across", err))
-                goto out;
-        }
+        if (!strcmp(row->problem, "across") && forget_verdict(row, "across", err))
+            goto out;
+        if (!strcmp(row->role, "context") && forget_verdict(row, NULL, err))
+            goto out;
+        if (judge_identity(row, base, err))
+            goto out;
     }
     ret = 0;
 out:
     case_samples_release(&cs);
+    sample_index_release(&index);
     return ret;
 }

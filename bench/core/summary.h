@@ -10,11 +10,15 @@
 #include <stdbool.h>
 
 #include "err.h"
+#include "profile.h"
 #include "rows.h"
 
 struct summary_settings {
     double delta;       /* relative, at least 0.005 */
     double noise_floor; /* relative; of the device, or measured by `aa` */
+    /* By duration, of the machine profile; borrowed. Where it has none (or is NULL), noise_floor.
+     */
+    const struct noise_floors *floors;
     double gate_slower; /* relative; negative: no gate */
     bool rounds_named;
     bool gate_unsure_fails;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stats_diagnose.h"
+#include "stats_order.h"
 #include "summary_internal.h"
 
 /* Whole super-rounds of the case as launches in slots. */
@@ -23,16 +24,17 @@ static int arm_index(const struct case_samples *cs, const char *name)
     return -1;
 }
 
-/* Copies the kept rounds of one super-round if all are there; returns how many were copied. */
-static size_t take_super_round(const struct case_samples *cs, int64_t process, int64_t super_round,
-                               int *arm, double *y)
+/* Copies the kept rounds of the super-round whose first sample is `from` if all are there; returns
+ * how many were copied. */
+static size_t take_super_round(const struct case_samples *cs, size_t from, int *arm, double *y)
 {
-    size_t rounds = 0, k = cs->arms_nr;
-    for (size_t i = 0; i + k <= cs->nr; i += k) {
+    size_t rounds = 0, k = cs->arms_nr, per_super = order_super_round(k);
+    const struct sample_row *own = cs->sample[from];
+    for (size_t i = from; i + k <= cs->nr && cs->sample[i]->process == own->process; i += k) {
         const struct sample_row *first = cs->sample[i];
-        if (first->process != process || first->super_round != super_round || first->drop_reason)
+        if (first->super_round != own->super_round || first->drop_reason)
             continue;
-        if (rounds == cs->per_super)
+        if (rounds == per_super)
             return 0;
         for (size_t s = 0; s < k; s++) {
             const struct sample_row *row = cs->sample[i + s];
@@ -44,7 +46,7 @@ static size_t take_super_round(const struct case_samples *cs, int64_t process, i
         }
         rounds++;
     }
-    return rounds == cs->per_super ? rounds : 0;
+    return rounds == per_super ? rounds : 0;
 }
 
 static int cells_init(struct cells *c, const struct case_samples *cs, struct err *err)
@@ -63,9 +65,11 @@ static int cells_init(struct cells *c, const struct case_samples *cs, struct err
         last_process = s->process;
         last_super = s->super_round;
         size_t at = c->rounds * cs->arms_nr;
-        if (at + cs->per_super * cs->arms_nr > cs->nr)
+        if (s->process < 0 || cs->racers[s->process] != cs->arms_nr)
+            continue; /* fewer arms: other slots */
+        if (at + order_super_round(cs->arms_nr) * cs->arms_nr > cs->nr)
             break;
-        c->rounds += take_super_round(cs, last_process, last_super, c->arm + at, c->y + at);
+        c->rounds += take_super_round(cs, i, c->arm + at, c->y + at);
     }
     return 0;
 }

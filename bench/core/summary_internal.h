@@ -21,12 +21,24 @@ struct case_samples {
     size_t nr;
     const char *arm[CASE_SAMPLES_MAX_ARMS]; /* who raced, by first appearance */
     size_t arms_nr;
-    size_t per_super;
     int64_t processes;
+    size_t *racers; /* arms a process: one that failed in between is missing from later ones */
 };
 
+/* Where the samples of each case lie: runs of lines, as they were sealed. */
+struct sample_index {
+    struct sample_run {
+        size_t from, nr;
+    } * run;
+    size_t nr;
+};
+int sample_index_init(struct sample_index *index, const struct sample_table *samples,
+                      struct err *err);
+void sample_index_release(struct sample_index *index);
+
 int case_samples_init(struct case_samples *cs, const struct case_table *cases,
-                      const struct sample_table *samples, const char *case_id, struct err *err);
+                      const struct sample_table *samples, const struct sample_index *index,
+                      const char *case_id, struct err *err);
 void case_samples_release(struct case_samples *cs);
 /* Kept rounds of one process in which both arms ran; `out` has room for cs->nr. `cycles`: spans
  * times the running clock. */
@@ -43,6 +55,8 @@ int paired_processes_init(struct paired_processes *pp, const struct case_samples
 void paired_processes_release(struct paired_processes *pp);
 
 bool row_is_ok(const struct case_row *row);
+/* The row that `row` is compared with, or NULL. */
+const struct case_row *summary_baseline(const struct case_table *cases, const struct case_row *row);
 
 /* summary_diagnose.c: the diagnostics of harness.md 3.10 into columns and reasons. `cycles` may be
  * NULL. */

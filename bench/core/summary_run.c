@@ -20,6 +20,33 @@ static bool is_judged(const struct case_row *row)
     return row_is_ok(row) && row->verdict && isfinite(row->ratio);
 }
 
+/* What a reason of this file says may have changed since it was given. */
+static int forget_reason(struct case_row *row, const char *reason, struct err *err)
+{
+    struct strbuf kept = STRBUF_INIT;
+    int ret = 0;
+
+    if (!row_has_reason(row, reason))
+        return 0;
+    for (const char *p = row->reasons; *p; p += strspn(p, ";")) {
+        size_t len = strcspn(p, ";");
+        if (len != strlen(reason) || memcmp(p, reason, len))
+            strbuf_addf(&kept, "%s%.*s", kept.len ? ";" : "", (int)len, p);
+        p += len;
+    }
+    ret = kept.oom ? err_memory(err) : row_set(&row->reasons, kept.len ? kept.buf : NULL, err);
+    strbuf_release(&kept);
+    return ret;
+}
+
+static int forget_reasons(struct case_table *t, struct err *err)
+{
+    for (size_t i = 0; i < t->nr; i++)
+        if (forget_reason(&t->row[i], "multiple", err) || forget_reason(&t->row[i], "a_prime", err))
+            return -1;
+    return 0;
+}
+
 /* Benjamini-Hochberg over the verified candidate rows. */
 static int correct_rows(struct case_table *t, struct err *err)
 {
@@ -97,9 +124,34 @@ static void judge_gate(const struct case_table *t, const struct summary_settings
     free(p);
 }
 
+/* Estimate of each process of one row; NAN where it has none. */
+static int row_thetas(const struct case_table *t, const struct sample_table *samples,
+                      const struct sample_index *index, const char *base,
+                      const struct case_row *row, size_t processes, double *theta, struct err *err)
+{
+    struct paired_processes pp = {0};
+    struct case_samples cs = {0};
+    int ret = -1;
+
+    if (case_samples_init(&cs, t, samples, index, row->case_id, err) ||
+        paired_processes_init(&pp, &cs, base, row->arm, false, err))
+        goto out;
+    for (size_t p = 0; p < processes; p++) {
+        theta[p] = NAN;
+        if (p < pp.nr && pp.item[p].nr)
+            hodges_lehmann(pp.item[p].d, pp.item[p].nr, &theta[p], NULL);
+    }
+    ret = 0;
+out:
+    paired_processes_release(&pp);
+    case_samples_release(&cs);
+    return ret;
+}
+
 /* Geometric mean over the rows of one role: theta of each process per row, then over processes. */
-static int geomean(const struct case_table *t, const struct sample_table *samples, const char *role,
-                   struct cluster *out, struct err *err)
+static int geomean(const struct case_table *t, const struct sample_table *samples,
+                   const struct sample_index *index, const char *role, struct cluster *out,
+                   struct err *err)
 {
     double *theta = NULL;
     size_t rows = 0, processes = 0;
@@ -114,29 +166,14 @@ static int geomean(const struct case_table *t, const struct sample_table *sample
         return err_memory(err);
     for (size_t i = 0; i < t->nr; i++) {
         const struct case_row *row = &t->row[i];
-        const char *base = NULL;
-        struct case_samples cs;
-        struct paired_processes pp;
         if (!is_role(row, role) || !is_judged(row))
             continue;
-        for (size_t k = 0; k < t->nr; k++)
-            if (!strcmp(t->row[k].case_id, row->case_id) && is_role(&t->row[k], "baseline"))
-                base = t->row[k].arm;
-        if (!base || case_samples_init(&cs, t, samples, row->case_id, err))
+        const struct case_row *base = summary_baseline(t, row);
+        if (!base)
+            continue; /* a verdict without a baseline: not written by us */
+        if (row_thetas(t, samples, index, base->arm, row, processes, &theta[rows * processes], err))
             goto out;
-        if (paired_processes_init(&pp, &cs, base, row->arm, false, err)) {
-            case_samples_release(&cs);
-            goto out;
-        }
-        for (size_t p = 0; p < processes; p++) {
-            double est = NAN;
-            if (p < pp.nr && pp.item[p].nr)
-                hodges_lehmann(pp.item[p].d, pp.item[p].nr, &est, NULL);
-            theta[rows * processes + p] = est;
-        }
         rows++;
-        paired_processes_release(&pp);
-        case_samples_release(&cs);
     }
     ret = processes ? cluster_geomean(theta, rows, processes, out, NULL, err) : 0;
 out:
@@ -150,15 +187,13 @@ static void count_row(const struct case_row *row, struct summary_run *out)
         out->wrong = true;
     if (!strcmp(row->status, "crash") || !strcmp(row->status, "timeout"))
         out->crashed = true;
-    if (!is_role(row, "candidate"))
-        return;
+    if (!is_role(row, "candidate") || (row_is_ok(row) && !row->verdict))
+        return; /* without a verdict: across problems, or no baseline */
     out->rows++;
     if (!strcmp(row->status, "skip") || !strcmp(row->status, "oom"))
         out->skipped++;
     else if (!row_is_ok(row))
         out->failed++;
-    else if (!row->verdict)
-        return;
     else if (!strcmp(row->verdict, "FASTER"))
         out->faster++;
     else if (!strcmp(row->verdict, "SLOWER"))
@@ -190,16 +225,20 @@ int summary_run(struct case_table *cases, const struct sample_table *samples,
                 const struct summary_settings *set, struct summary_run *out, struct err *err)
 {
     struct cluster g = {.theta = NAN, .lo = NAN, .hi = NAN}, a = g;
+    struct sample_index index;
+    int ret = -1;
 
     memset(out, 0, sizeof(*out));
     out->worst = NAN;
     for (size_t i = 0; i < cases->nr; i++)
         count_row(&cases->row[i], out);
     count_rounds(samples, out);
-    if (correct_rows(cases, err) || judge_duplicate(cases, out, err) ||
-        geomean(cases, samples, "candidate", &g, err) ||
-        geomean(cases, samples, "duplicate", &a, err))
+    if (sample_index_init(&index, samples, err))
         return -1;
+    if (forget_reasons(cases, err) || correct_rows(cases, err) ||
+        judge_duplicate(cases, out, err) || geomean(cases, samples, &index, "candidate", &g, err) ||
+        geomean(cases, samples, &index, "duplicate", &a, err))
+        goto out;
     judge_gate(cases, set, out);
     out->geomean = g.theta;
     out->geomean_lo = g.lo;
@@ -207,7 +246,10 @@ int summary_run(struct case_table *cases, const struct sample_table *samples,
     out->a_prime = a.theta;
     out->a_prime_lo = a.lo;
     out->a_prime_hi = a.hi;
-    return 0;
+    ret = 0;
+out:
+    sample_index_release(&index);
+    return ret;
 }
 
 bool summary_precise(const struct case_table *cases, const char *case_id)

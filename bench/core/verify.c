@@ -12,6 +12,11 @@
 
 #include "case_run.h"
 
+/* The largest error of 10^7 to 10^9 elements lies further out than that of the slices for which an
+ * element's bar was chosen: 1.27e-2 was seen of right kernels where the bar says 1e-2. A tile that
+ * is wrong or missing is off by the size of the values, ten times that. */
+#define FULL_SLACK 4.0
+
 /* A reference run in full may take this long, by the time of its run on the default case. */
 #define REFERENCE_MAX_S 10.0
 
@@ -112,7 +117,8 @@ static void judge_difference(const struct work *w, uint32_t t, const struct devi
             out->pass = false;
         if (bars[i].kind == BAR_COSINE && !(cosine >= bars[i].a))
             out->pass = false;
-        if (bars[i].kind == BAR_ELEMENT && !(d->max_abs <= bars[i].a + bars[i].b * 1e3))
+        /* |e| <= a + b|ref| everywhere makes |e| / (1 + |ref|) at most the larger of a and b. */
+        if (bars[i].kind == BAR_ELEMENT && !(d->mixed <= FULL_SLACK * fmax(bars[i].a, bars[i].b)))
             out->pass = false;
     }
     if (!out->pass)
@@ -235,10 +241,11 @@ out:
     return ret;
 }
 
-/* Proves the reference kernel on the operator's default case, and times it there. */
+/* Proves the reference kernel on the operator's default case, and times it there; once a worker. */
 static int reference_prove(struct case_run *run, const struct sab_kernel *k, double *seconds,
                            double *flops, struct err *err)
 {
+    struct worker *wk = run->worker;
     struct work small;
     struct op_case c;
     struct op_cost cost;
@@ -246,6 +253,10 @@ static int reference_prove(struct case_run *run, const struct sab_kernel *k, dou
     bool complete;
     int ret = -1;
 
+    *seconds = wk->proven_s;
+    *flops = wk->proven_flops;
+    if (wk->proven == k)
+        return 0;
     if (op_case_default(run->item->c.op, run->item->c.seed, &c, err) || c.op->cost(&c, &cost, err))
         return -1;
     if (work_open(&small, run->worker->dev, &c, err) || work_generate(&small, err) ||
@@ -260,6 +271,9 @@ static int reference_prove(struct case_run *run, const struct sab_kernel *k, dou
         goto out;
     }
     *flops = cost.flops_nominal;
+    wk->proven = k;
+    wk->proven_s = *seconds;
+    wk->proven_flops = *flops;
     ret = 0;
 out:
     work_close(&small);
@@ -295,7 +309,7 @@ static int reference_fill(struct case_run *run, struct work *w, struct err *err)
     const struct op_slices *slices;
     struct op_cost cost;
     struct err quiet = ERR_INIT;
-    double seconds, flops;
+    double seconds = 0, flops = 0;
 
     if (!k || !has_outputs(w))
         return 0;
@@ -343,7 +357,7 @@ static double rel_l2_to_kept(struct work *w, void **kept, struct err *err)
 }
 
 /* How this arm's outputs stand to the baseline's; for the baseline, to its own second run. */
-static int against_baseline(struct case_run *run, struct arm_run *arm, struct err *err)
+static int against_baseline(struct arm_run *arm, struct err *err)
 {
     struct work *w = arm->work;
     char text[512];
@@ -352,12 +366,15 @@ static int against_baseline(struct case_run *run, struct arm_run *arm, struct er
         return 0;
     if (digest_outputs(w, &arm->digest, err))
         return -1;
-    if (arm->job->baseline) {
+    if (arm->is_base) {
+        if (w->baseline_ready)
+            return 0;
         if (keep_outputs(w, w->baseline, NULL)) {
             drop_outputs(w, w->baseline);
             return 0;
         }
         w->baseline_ready = true;
+        w->baseline_arm = arm;
         if (work_poison(w, -1, err) || arm_workspace_fill(arm, 0xa5, err))
             return -1;
         if (arm_launch_sync(arm, text, sizeof(text), err))
@@ -366,17 +383,14 @@ static int against_baseline(struct case_run *run, struct arm_run *arm, struct er
         arm->row->jitter_baseline = arm->jitter;
         return 0;
     }
-    for (size_t i = 0; i < run->arms_nr; i++) {
-        const struct arm_run *base = &run->arm[i];
-        if (!base->job->baseline || !base->usable || base->work != w)
-            continue;
-        if (row_set(&arm->row->bits_equal, base->digest == arm->digest ? "yes" : "no", err))
-            return -1;
-        arm->row->jitter_baseline = base->jitter;
-        if (w->baseline_ready)
-            arm->row->rel_l2_baseline = rel_l2_to_kept(w, w->baseline, err);
-    }
-    return 0;
+    const struct arm_run *base = arm->base;
+    if (!base || !base->usable || base->work != w)
+        return 0;
+    arm->row->jitter_baseline = base->jitter;
+    /* Several baselines of one case share the work: the outputs kept are those of the first. */
+    if (w->baseline_ready && w->baseline_arm == base)
+        arm->row->rel_l2_baseline = rel_l2_to_kept(w, w->baseline, err);
+    return row_set(&arm->row->bits_equal, base->digest == arm->digest ? "yes" : "no", err);
 }
 
 static int gate_arm(struct case_run *run, struct arm_run *arm, struct err *err)
@@ -396,7 +410,7 @@ static int gate_arm(struct case_run *run, struct arm_run *arm, struct err *err)
         return -1;
     if (!arm->usable)
         return 0;
-    return against_baseline(run, arm, err);
+    return against_baseline(arm, err);
 }
 
 int verify_gate(struct case_run *run, struct err *err)
@@ -408,7 +422,7 @@ int verify_gate(struct case_run *run, struct err *err)
             return -1;
     for (int pass = 0; pass < 2; pass++) /* the baseline first: the others are held against it */
         for (size_t i = 0; i < run->arms_nr; i++)
-            if (run->arm[i].usable && run->arm[i].job->baseline == (pass == 0) &&
+            if (run->arm[i].usable && run->arm[i].is_base == (pass == 0) &&
                 gate_arm(run, &run->arm[i], err))
                 return -1;
     run->check_s += now_s() - begin;

@@ -34,6 +34,7 @@ struct work {
     void *reference[SAB_MAX_TENSORS]; /* outputs of the reference kernel, or NULL */
     void *baseline[SAB_MAX_TENSORS];  /* outputs of the baseline arm's gate run, or NULL */
     bool reference_ready, baseline_ready;
+    const void *baseline_arm; /* whose outputs those are */
     struct work_oracle *oracle;
     size_t oracles_nr;
     double oracle_s; /* wall time spent on it */

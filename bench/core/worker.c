@@ -1,13 +1,15 @@
 #include "worker.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #include "case_run.h"
 #include "check.h"
 #include "ini.h"
+#include "ncu.h"
 
 /* Set by SIGUSR1: finish the round, answer, go. The one variable of the program that is not in a
  * struct: a signal handler has no other way in. */
@@ -79,6 +81,7 @@ static int say_done(struct worker *wk, struct case_run *run, struct err *err)
     a.samples = samples.buf;
     a.wall_s = run->wall_s;
     a.check_s = run->check_s;
+    a.cut = (int)run->cut;
     ret = answer_write(wk->out, &a, err);
 out:
     strbuf_release(&rows);
@@ -89,14 +92,17 @@ out:
 static int job_read(struct job *job, struct err *err)
 {
     json_error_t why;
-    json_t *json = json_loadfd(JOB_FD_IN, 0, &why);
+    FILE *in = fdopen(JOB_FD_IN, "r");
+    json_t *json = in ? json_loadf(in, 0, &why) : NULL;
     int ret;
 
     if (!json)
-        return err_set(err, ERR_BUG, "no job on the pipe: %s", why.text);
-    ret = job_from_json(job, json, err);
+        ret = err_set(err, ERR_BUG, "no job on the pipe: %s", in ? why.text : "it is closed");
+    else
+        ret = job_from_json(job, json, err);
     json_decref(json);
-    close(JOB_FD_IN);
+    if (in)
+        fclose(in);
     return ret;
 }
 
@@ -132,6 +138,14 @@ static int libraries_open(struct worker *wk, struct err *err)
     return 0;
 }
 
+static void libraries_close(struct worker *wk)
+{
+    for (size_t i = 0; wk->library && i < wk->job->arms_nr; i++)
+        library_close(&wk->library[i]);
+    library_close(&wk->own);
+    free(wk->library);
+}
+
 static const struct plan_case *case_find(const struct plan *plan, const char *id)
 {
     for (size_t i = 0; i < plan->nr; i++)
@@ -141,13 +155,18 @@ static const struct plan_case *case_find(const struct plan *plan, const char *id
 }
 
 /* How long the parent may hear nothing of a case: ten times the estimate, at least 30 s. */
-static double timeout_of(const struct worker *wk, const struct job_case *jc)
+static double timeout_of(const struct worker *wk, const struct job_case *jc,
+                         const struct plan_case *item)
 {
     const struct plan_settings *set = &wk->plan->set;
+    double sample_s = 0;
+
     if (set->timeout_s > 0)
         return set->timeout_s;
-    double estimate = jc->budget_s + set->check_time_s;
-    return estimate * 10 > 30 ? estimate * 10 : 30;
+    for (size_t i = 0; i < wk->job->arms_nr; i++)
+        sample_s += worker_sample_estimate(wk, i, item);
+    double estimate = fmin(jc->budget_s, 1.5 * jc->rounds * sample_s) + set->check_time_s / 4;
+    return fmax(30, 10 * estimate);
 }
 
 int worker_phase(struct case_run *run, const char *what, const struct arm_run *arm, struct err *err)
@@ -169,11 +188,14 @@ static int run_case(struct worker *wk, const struct job_case *jc, struct err *er
         err_set(err, ERR_BUG, "the job's case '%s' is not in the plan", jc->id);
         goto out;
     }
-    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc), err) ||
+    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err) ||
         case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
         goto out;
     if (wk->job->mode == JOB_CHECK) {
         if (check_case(run, err))
+            goto out;
+    } else if (wk->job->mode == JOB_PROFILE) {
+        if (ncu_case(run, err))
             goto out;
     } else if (worker_phase(run, "measure", NULL, err) || measure_case(run, err)) {
         goto out;
@@ -225,6 +247,9 @@ int worker_main(void)
     int status = 1;
 
     listen_for_stop();
+    /* A parent that was killed leaves nobody to answer to, and the next run would be measured
+     * beside us. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     job_init(&job);
     ini_init(&ini);
     plan_init(&plan);
@@ -237,9 +262,8 @@ int worker_main(void)
     else
         status = 0;
 out:
-    /* Libraries stay open: the timer may still hold names of theirs. */
     device_close(wk.dev);
-    free(wk.library);
+    libraries_close(&wk);
     plan_release(&plan);
     ini_release(&ini);
     job_release(&job);

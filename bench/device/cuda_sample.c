@@ -189,9 +189,9 @@ static int collect(struct cuda_device *cuda, struct err *err)
         if (complete(cuda))
             return 0;
     }
-    return err_set(err, ERR_ENVIRONMENT,
-                   "timer 'cupti' gave no stamps for a part of what was enqueued, the round is "
-                   "void");
+    err_set(err, ERR_ENVIRONMENT,
+            "timer 'cupti' gave no stamps for a part of what was enqueued, the round is void");
+    return 1;
 }
 
 static void fill_sample(struct cuda_device *cuda, size_t i, double offset_ns,
@@ -230,8 +230,11 @@ int cuda_round_end(struct device *dev, struct err *err)
         return 0;
     if (cuda_clock_fetch(cuda, nr < CUDA_PROBED_MAX ? nr : CUDA_PROBED_MAX, err) < 0)
         return -1;
-    if (cupti_timer_offset_ns(cuda->cupti, &offset_ns, err) < 0 || collect(cuda, err) < 0)
+    if (cupti_timer_offset_ns(cuda->cupti, &offset_ns, err) < 0)
         return -1;
+    const int lost = collect(cuda, err);
+    if (lost != 0)
+        return lost;
     cuda->lead.front_ns = -1;
     for (size_t i = 0; i < nr; i++)
         fill_sample(cuda, i, offset_ns, &dev->round.slot[i].sample);

@@ -215,7 +215,7 @@ int device_round_end(struct device *dev, struct device_sample *samples, size_t n
         dev->ops->sample_end(dev, &round->slot[round->nr - 1], NULL);
     round->open = round->inside = false;
     rc = dev->ops->round_end(dev, err);
-    if (rc < 0 || nr == 0)
+    if (rc != 0 || nr == 0)
         return rc;
     for (size_t i = 0; i < round->nr; i++) {
         if (round->slot[i].extra)

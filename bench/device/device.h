@@ -94,6 +94,7 @@ int device_digest(struct device *dev, const void *ptr, uint64_t bytes, uint64_t 
 
 struct device_difference {
     double max_abs, sum_err2, sum_ref2, sum_got2, sum_dot; /* over elements finite in both */
+    double mixed;                                          /* largest |got - ref| / (1 + |ref|) */
     int64_t max_at;                                        /* linear index of max_abs */
     int64_t pattern;       /* elements whose infinity or NaN state differs */
     int64_t pattern_first; /* first of them, or -1 */
@@ -141,9 +142,9 @@ struct device_sample {
  * `cache`) and the first clock probe; sample_end the second probe. Nothing between them
  * synchronises. `touch` names every buffer that the launch may touch: device cpu flushes them by
  * address. round_end waits, flushes the timer and returns the samples in the order in which they
- * were begun. ERR_ENVIRONMENT when the timer lost records: the round is void, ERR_CRASH when the
- * device failed. A round is given up by device_round_end(dev, NULL, 0, err), also from inside a
- * sample whose launch failed.
+ * were begun. Returns 1 when the timer lost records: the round is void, to be run
+ * again; err says what was lost. ERR_CRASH when the device failed. A round is given up by
+ * device_round_end(dev, NULL, 0, err), also from inside a sample whose launch failed.
  */
 int device_round_begin(struct device *dev, struct err *err);
 int device_sample_begin(struct device *dev, uint64_t id, enum device_cache cache,

@@ -13,7 +13,7 @@
 
 RECIPE_FN void difference_init(struct device_difference *d)
 {
-    d->max_abs = 0;
+    d->max_abs = d->mixed = 0;
     d->sum_err2 = d->sum_ref2 = d->sum_got2 = d->sum_dot = 0;
     d->max_at = d->pattern_first = -1;
     d->pattern = d->bits = 0;
@@ -53,6 +53,8 @@ RECIPE_FN void difference_add(struct device_difference *d, int32_t dtype, int64_
         d->max_abs = e;
         d->max_at = at;
     }
+    if (e / (1 + (ref < 0 ? -ref : ref)) > d->mixed)
+        d->mixed = e / (1 + (ref < 0 ? -ref : ref));
     d->sum_err2 += e * e;
     d->sum_ref2 += ref * ref;
     d->sum_got2 += got * got;
@@ -66,6 +68,8 @@ RECIPE_FN void difference_merge(struct device_difference *d, const struct device
         d->max_abs = part->max_abs;
         d->max_at = part->max_at;
     }
+    if (part->mixed > d->mixed)
+        d->mixed = part->mixed;
     if (part->pattern_first >= 0 &&
         (d->pattern_first < 0 || part->pattern_first < d->pattern_first))
         d->pattern_first = part->pattern_first;

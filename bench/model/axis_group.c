@@ -38,6 +38,7 @@ static int name_columns(struct axis_group *group, struct columns *columns,
 /* Moves a list behind the elements that are there. */
 static void append(struct axis_group *group, struct axis_list *list)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a group has columns */
     memcpy(group->element + group->rows_nr * group->columns_nr, list->item,
            list->nr * sizeof(*list->item));
     group->rows_nr += list->nr / group->columns_nr;

@@ -283,6 +283,7 @@ void arms_promote(struct plan *p)
 static int check_twin(const struct plan *p, const struct ini_section *section, struct err *err)
 {
     for (size_t i = 0; i < p->arms_nr; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): arms have names */
         if (!strcmp(p->arm[i].name, section->name))
             return section_error(err, section, "'%.200s' is the name of the arm in line %d already",
                                  section->name, p->arm[i].line);

@@ -13,6 +13,7 @@ static int read_step(struct plan_step *step, const char *text, struct err *err)
 
     if (!slash || slash == text || !slash[1] || strchr(slash + 1, '/'))
         return err_set(err, ERR_CONFIG, "step '%.200s' is not OPERATOR/KERNEL", text);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): steps were allocated, or rc is not 0 */
     step->op = strndup(text, (size_t)(slash - text));
     step->kernel = strdup(slash + 1);
     if (!step->op || !step->kernel)
@@ -33,6 +34,7 @@ static bool feeds(const char *from, const char *to)
     const struct sab_op_spec *spec = sab_op_find(from);
 
     for (uint32_t i = 0; spec && i < spec->feeds_nr; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a step has an operator */
         if (!strcmp(spec->feeds[i].op, to))
             return true;
     return false;
@@ -45,6 +47,7 @@ static int check_steps(const struct plan_arm *arm, struct err *err)
                        "pipeline '%.200s' has one step: two are the least, one is an arm",
                        arm->name);
     for (size_t i = 1; i < arm->steps_nr; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a pipeline has steps here */
         if (!feeds(arm->step[i - 1].op, arm->step[i].op))
             return err_set(err, ERR_CONFIG,
                            "pipeline '%.200s': no output of '%.200s' is an input of '%.200s'",

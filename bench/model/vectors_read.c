@@ -195,6 +195,7 @@ static int read_line(struct vector_reader *r)
 {
     const char *word = r->field[0];
 
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a line that gets here has a field */
     if (!strcmp(word, "#") && r->fields > 1)
         return !strcmp(r->field[1], "accept") ? vector_read_accept(r) : vector_read_tolerance(r);
     if (word[0] == '#')

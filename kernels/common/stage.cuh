@@ -103,6 +103,12 @@ __device__ __forceinline__ void map_prefetch(const void *map)
     asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
 }
 
+/* The line at `global` moves into the L2 cache. */
+__device__ __forceinline__ void prefetch_l2(const void *global)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(global) : "memory");
+}
+
 } // namespace sab
 
 #endif

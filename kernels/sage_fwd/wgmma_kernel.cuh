@@ -3,7 +3,8 @@
  *
  * A block of one warpgroup serves one (batch, head, query tile), two key blocks a step; three such
  * blocks live on a multiprocessor and hide each other's latencies: while one computes exponentials
- * the others multiply. K and V arrive by TMA in two stages each, asked for by one lane of warp 0.
+ * the others multiply. K and V arrive by TMA in two stages each, asked for by
+ * one lane of a warp, another one from step to step.
  *
  * Limits, in clocks of a multiprocessor for 64 queries x 64 keys (4096 scores):
  *   tensor          256   128 for QK, 128 for PV, 8192 operations a clock
@@ -61,6 +62,13 @@ struct wgmma_loader {
         sab::load_box(shared + SAGE_WGMMA_Q_AT, &bar->q_full, SAGE_WGMMA_TILE_BYTES, &args.q, 0,
                       SAGE_BLOCK * at.tile, at.head, at.batch);
     }
+    /* K and V of the first steps, into stages that nobody uses. */
+    __device__ __forceinline__ void first(uint32_t made) const
+    {
+        k(0, made);
+        v(0, made);
+        k(1, made);
+    }
     /* K or V of step i, as far as it exists among the `made` folds. */
     __device__ __forceinline__ void k(uint32_t i, uint32_t made) const
     {
@@ -110,7 +118,18 @@ template <class Key> struct wgmma_row {
     __device__ __forceinline__ void know(uint32_t until)
     {
         while (known.made < until && known.left > 0)
-            extend_list<Key>(args, list, load.bar->counts, known);
+            extend_list<Key>(args, list, load.bar->counts, known, [] {});
+    }
+
+    /* The same at the start of the row: asks for the first K and V meanwhile. */
+    __device__ __forceinline__ void know_first(uint32_t until, uint32_t warp)
+    {
+        while (known.made < until && known.left > 0)
+            extend_list<Key>(args, list, load.bar->counts, known, [&] {
+                if ((known.made >= until || known.left <= 0) && warp == 0 && sab::elect_one())
+                    load.first(known.made);
+                __syncwarp();
+            });
     }
 
     template <int NR>
@@ -165,15 +184,18 @@ template <class Key> struct wgmma_row {
         promote(o[1], part[1], factor);
     }
 
-    /* Every warp: the scores of step i are there. Warp 0 asks for K of step i + 2 and V of i + 1.
+    /* Every warp: the scores of step i are there. One warp asks for K of step i + 2, one
+     * for V of i + 1: others from step to step, so that none of them falls behind.
      */
     __device__ __forceinline__ void turn_stages(uint32_t i, uint32_t warp)
     {
         if (sab::elect_one()) {
             (void)cuda::ptx::mbarrier_arrive(&load.bar->step);
-            if (warp == 0) {
+            if (warp == 2 * i % 4) {
                 sab::barrier_wait(&load.bar->step, i % 2);
                 load.k(i + 2, known.made);
+            } else if (warp == (2 * i + 1) % 4) {
+                sab::barrier_wait(&load.bar->step, i % 2);
                 load.v(i + 1, known.made);
             }
         }
@@ -217,20 +239,26 @@ template <class Key> struct wgmma_row {
     }
 };
 
+/* One thread, which may ask for loads at once; the others see the barriers behind a
+ * __syncthreads(). */
 __device__ __forceinline__ void open_barriers(wgmma_barriers *bar)
 {
-    if (threadIdx.x == 0) {
-        sab::barrier_init(&bar->q_full, 1);
+    sab::barrier_init(&bar->q_full, 1);
 #pragma unroll
-        for (int stage = 0; stage < 2; stage++) {
-            sab::barrier_init(&bar->k_full[stage], 1);
-            sab::barrier_init(&bar->v_full[stage], 1);
-        }
-        sab::barrier_init(&bar->step, SAGE_WGMMA_THREADS / 32);
-        sab::barriers_publish();
+    for (int stage = 0; stage < 2; stage++) {
+        sab::barrier_init(&bar->k_full[stage], 1);
+        sab::barrier_init(&bar->v_full[stage], 1);
     }
+    sab::barrier_init(&bar->step, SAGE_WGMMA_THREADS / 32);
+    sab::barriers_publish();
 }
 
+__device__ __forceinline__ void prefetch_maps(const sage_mma_args &args)
+{
+    sab::map_prefetch(&args.k);
+    sab::map_prefetch(&args.v);
+    sab::map_prefetch(&args.q);
+}
 /* Everything behind the test for an empty kernel. */
 template <class Key>
 __device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *shared)
@@ -242,28 +270,35 @@ __device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *s
     fold_list *list = reinterpret_cast<fold_list *>(shared + SAGE_WGMMA_LIST_AT);
     float o[2][32] = {};
     softmax state = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
-    const int slots = __shfl_sync(0xffffffffu, walk<Key>(args, at.batch, at.bh, at.tile).left, 0);
-    wgmma_row<Key> row = {
-        args, {args, shared, bar, list}, list, {0, slots}, sab::shared_address(shared), o, state};
+    const int64_t scales = static_cast<int64_t>(at.bh) * (4 * ((args.query_tiles + 1) / 2));
+    const wgmma_loader load = {args, shared, bar, list};
 
-    open_barriers(bar);
-    if (threadIdx.x < 2) {
-        const int64_t scales = static_cast<int64_t>(at.bh) * (4 * ((args.query_tiles + 1) / 2));
-        bar->q_scale[threadIdx.x] =
-            __ldg(args.q_scale + scales + 2 * at.tile + threadIdx.x) * args.scale_log2;
-    }
-    row.know(4);
-    if (row.known.made == 0) {
-        store_zeros(at.out(args), at.rows(args));
-        return;
-    }
+    /* What the end of the row reads, and the maps, are fetched under the first reads; the query
+     * tile is asked for before the list is known. */
+    if (warp == 1 && sab::elect_one())
+        prefetch_maps(args);
+    if (warp == 2 && lane < 4)
+        sab::prefetch_l2(args.v_scale + static_cast<int64_t>(at.bh) * SAGE_HEAD_DIM + 32 * lane);
     if (warp == 0 && sab::elect_one()) {
-        row.load.q(at);
-        row.load.k(0, row.known.made);
-        row.load.v(0, row.known.made);
-        row.load.k(1, row.known.made);
+        open_barriers(bar);
+        load.q(at);
     }
     __syncwarp();
+    float q_scale = 0.0f;
+    if (threadIdx.x < 2)
+        q_scale = __ldg(args.q_scale + scales + 2 * at.tile + threadIdx.x) * args.scale_log2;
+    const int slots = __shfl_sync(0xffffffffu, walk<Key>(args, at.batch, at.bh, at.tile).left, 0);
+    wgmma_row<Key> row = {args, load, list, {0, slots}, sab::shared_address(shared), o, state};
+    row.know_first(4, warp);
+    if (row.known.made == 0) {
+        store_zeros(at.out(args), at.rows(args));
+        if (warp == 0 && sab::elect_one()) /* shared memory must not be given away under a load */
+            sab::barrier_wait(&bar->q_full, 0);
+        return;
+    }
+    if (threadIdx.x < 2)
+        bar->q_scale[threadIdx.x] = q_scale;
+    __syncthreads();
     sab::barrier_wait(&bar->q_full, 0);
     const uint32_t steps = row.fold_pairs(warp);
     if (row.known.made > 2 * steps)

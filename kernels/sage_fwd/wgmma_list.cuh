@@ -88,27 +88,33 @@ struct list_state {
 
 /*
  * All threads: appends the folds of the next 128 slots; at most 128 known ones may still be needed.
- * Nothing but list_state is kept from one call to the next: the caller has no registers to spare,
- * and a long row comes here once in 128 blocks.
+ * `placed` is called when it is known where they lie and their scales are still on the way. Nothing
+ * but list_state is kept from one call to the next: the caller has no registers to spare, and a
+ * long row comes here once in 128 blocks.
  */
-template <class Key>
+template <class Key, class F>
 __device__ __forceinline__ void extend_list(const sage_mma_args &args, fold_list *list,
-                                            uint32_t *counts, list_state &state)
+                                            uint32_t *counts, list_state &state, F placed)
 {
     const place at(args);
     const walk<Key> slots(args, at.batch, at.bh, at.tile);
     const float *k_scales = args.k_scale + static_cast<int64_t>(at.bh) * args.key_blocks;
     uint32_t nr;
+    float scale = 0.0f;
     const fold mine = look_up(args, slots, slots.left - state.left);
+
+    if (mine.exists())
+        scale = __ldg(k_scales + mine.block());
     const uint32_t to =
         (state.made + rank_folds<Key>(state.left, mine, counts, nr)) % SAGE_WGMMA_LIST_NR;
-
-    if (mine.exists()) {
+    if (mine.exists())
         list->last[to] = mine.last;
-        list->k_scale[to] = __ldg(k_scales + mine.block());
-    }
     state.made += nr;
     state.left -= min(state.left, static_cast<int>(SAGE_WGMMA_THREADS));
+    __syncthreads();
+    placed();
+    if (mine.exists())
+        list->k_scale[to] = scale;
     __syncthreads();
 }
 

@@ -168,7 +168,7 @@ static int tool(const char *library, struct strbuf *said)
     char part[4096];
     size_t got;
 
-    strbuf_addf(&command, TOOL " '%s' out spills 2>&1", library);
+    strbuf_addf(&command, "'" TOOL "' '%s' out spills 2>&1", library);
     FILE *pipe = popen(command.buf, "r");
     assert_non_null(pipe);
     strbuf_reset(said);

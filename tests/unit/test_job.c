@@ -35,16 +35,16 @@ static void fill(struct job *job)
     assert_non_null(job->arm);
     job->arms_nr = 2;
     job->arm[0] =
-        (struct job_arm){copy("base"), copy("/a.so"), copy("a.so"), copy("12"), copy("base"), 1, 0};
-    job->arm[1] = (struct job_arm){
-        copy("base'"), copy("/b.so"), copy("a.so"), copy("12"), copy("base"), 0, 1};
+        (struct job_arm){copy("base"), copy("/a.so"), copy("a.so"), copy("12"), copy("base"), 0};
+    job->arm[1] =
+        (struct job_arm){copy("base'"), copy("/b.so"), copy("a.so"), copy("12"), copy("base"), 1};
     job->item = calloc(1, sizeof(*job->item));
     assert_non_null(job->item);
     job->nr = 1;
     job->item[0].id = copy("sage.B8");
     job->item[0].rounds = 24;
     job->item[0].budget_s = 59.25;
-    job->item[0].exclude = copy("head;");
+    job->item[0].race = copy("head\tbase\n");
 }
 
 /* Through text, as on the pipe. */
@@ -84,13 +84,13 @@ static void job_round_trip(void **state)
     assert_string_equal(b.arm[1].label, "base'");
     assert_string_equal(b.arm[1].library, "/b.so");
     assert_string_equal(b.arm[1].arm, "base");
-    assert_true(b.arm[0].baseline && !b.arm[0].duplicate);
-    assert_true(!b.arm[1].baseline && b.arm[1].duplicate);
+    assert_true(!b.arm[0].duplicate);
+    assert_true(b.arm[1].duplicate);
     assert_int_equal(b.nr, 1);
     assert_string_equal(b.item[0].id, "sage.B8");
     assert_int_equal(b.item[0].rounds, 24);
     assert_true(b.item[0].budget_s == 59.25);
-    assert_string_equal(b.item[0].exclude, "head;");
+    assert_string_equal(b.item[0].race, "head\tbase\n");
     json_decref(json);
     job_release(&a);
     job_release(&b);

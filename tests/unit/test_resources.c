@@ -35,7 +35,7 @@ static struct case_row fill(const char *op, const char *name, int arch)
     struct case_row row;
 
     case_row_init(&row);
-    resources_fill(&lib, &kernel, arch, &row);
+    resources_fill(&lib, &kernel, arch, &row, NULL);
     return row;
 }
 
@@ -82,7 +82,7 @@ static void nothing_known(void **state)
     assert_int_equal(fill("bsa_fwd", "mma", 90).registers, -1);
     assert_int_equal(fill("sage_fwd", "cpu", 0).registers, -1);
     case_row_init(&row);
-    resources_fill(&lib, &kernel, 90, &row);
+    resources_fill(&lib, &kernel, 90, &row, NULL);
     assert_int_equal(row.registers, -1);
 }
 

@@ -42,8 +42,10 @@ static void fill(struct tiles *t)
     }
 }
 
-/* ldmatrix .x4: lane l names row l % 8 of matrix l / 8, lane l receives bytes 4t.. of row g of each. */
-static void ldmatrix(uint32_t r[4], const uint8_t *shared, const uint32_t address[32], uint32_t lane)
+/* ldmatrix .x4: lane l names row l % 8 of matrix l / 8, lane l receives bytes 4t.. of row g of
+ * each. */
+static void ldmatrix(uint32_t r[4], const uint8_t *shared, const uint32_t address[32],
+                     uint32_t lane)
 {
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(address[8 * i + lane / 4] % 16, 0);
@@ -119,8 +121,8 @@ static uint32_t physical(uint32_t r)
     return 2 * (r / 8) + 4 * (r / 2 % 4) + r % 2;
 }
 
-/* P as the kernel builds it: lane (g, t) holds columns 2t, 2t+1 of each 8-key tile, rows g and g + 8;
- * register 2 * (group % 2) + r of step group / 2 takes tiles 2 * group and 2 * group + 1. */
+/* P as the kernel builds it: lane (g, t) holds columns 2t, 2t+1 of each 8-key tile, rows g and g +
+ * 8; register 2 * (group % 2) + r of step group / 2 takes tiles 2 * group and 2 * group + 1. */
 static void left_of_pv(uint32_t p[32][2][4], int8_t w[16][KEYS])
 {
     for (uint32_t lane = 0; lane < 32; lane++) {

@@ -24,18 +24,20 @@ void sage_rounding_read(struct sage_rounding *r, const struct sab_attribute *lis
     double factor;
 
     memset(r, 0, sizeof(*r));
+    r->step_blocks = 1;
     if (strcmp(fold, "last_to_first") && strcmp(fold, "first_to_last"))
         return;
     if (strcmp(scale, "256") && strcmp(scale, "448"))
         return;
-    if (strcmp(rescale, "lazy") && strcmp(rescale, "always"))
+    if (strcmp(rescale, "lazy") && strcmp(rescale, "lazy_pairs") && strcmp(rescale, "always"))
         return;
     factor = strtod(scale, NULL);
     r->known = true;
     r->first_to_last = !strcmp(fold, "first_to_last");
     r->offset = log2(factor);
     /* The threshold that keeps P at most 448, the largest e4m3 value. */
-    r->threshold = strcmp(rescale, "lazy") ? 0.0 : log2(448.0 / factor);
+    r->threshold = strcmp(rescale, "always") ? log2(448.0 / factor) : 0.0;
+    r->step_blocks = strcmp(rescale, "lazy_pairs") ? 1 : 2;
 }
 
 void sage_fold_init(struct sage_fold *f)

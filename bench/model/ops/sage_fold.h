@@ -1,6 +1,6 @@
 /*
- * sage_fold.h - the arithmetic of sage_fwd's oracle: folding the scores of one key block into the
- * running state of a query row. Sections: sage contract.
+ * sage_fold.h - the arithmetic of sage_fwd's oracle: folding the scores of one step, a key block or
+ * two, into the running state of a query row. Sections: sage contract.
  */
 #ifndef BENCH_MODEL_OPS_SAGE_FOLD_H
 #define BENCH_MODEL_OPS_SAGE_FOLD_H
@@ -12,15 +12,20 @@
 #include "sage_model.h"
 
 /* Section 5 as a kernel declares it: attributes fold = last_to_first | first_to_last,
- * p_scale = 256 | 448, rescale = lazy | always. Anything else is not known. */
+ * p_scale = 256 | 448, rescale = lazy | lazy_pairs | always. Anything else is not known. lazy_pairs
+ * is lazy with one maximum for two blocks in a row: blocks that hold a valid token are taken by
+ * twos in fold order, the last of an odd number alone. */
 struct sage_rounding {
     bool known;
     bool first_to_last;
     double offset;    /* P carries a factor 2^offset */
     double threshold; /* the maximum is kept while it rises by no more than this */
+    int step_blocks;  /* key blocks that share a maximum: 1 or 2 */
 };
 
 void sage_rounding_read(struct sage_rounding *r, const struct sab_attribute *list, uint32_t nr);
+
+enum { SAGE_STEP_TOKENS = 2 * SAGE_TILE }; /* of the longest step */
 
 /* Running state of the rows of a tile: maximum (log2 units), sum, and sum of products. */
 struct sage_fold {

@@ -24,8 +24,12 @@ struct sage_tile {
     int64_t lead;                  /* batch * heads + head */
     int16_t q[SAGE_TILE][SAGE_DIM];
     double q_scale[SAGE_TILE]; /* q_scale * softmax_scale * log2(e) */
-    int16_t k[SAGE_TILE][SAGE_DIM];
-    double v[SAGE_TILE][SAGE_DIM];
+    /* The step that is being gathered: `tokens` of `blocks` key blocks. */
+    int64_t tokens;
+    int blocks;
+    double k_scale[SAGE_STEP_TOKENS];
+    int16_t k[SAGE_STEP_TOKENS][SAGE_DIM];
+    double v[SAGE_STEP_TOKENS][SAGE_DIM];
     struct sage_fold exact, emulated;
 };
 
@@ -62,19 +66,23 @@ static int tile_load_q(const struct sage_run *run, struct sage_tile *t)
     return 0;
 }
 
-/* Tokens [0, valid) of a block; what the others hold is never looked at. */
+/* Adds tokens [0, valid) of a block to the step; what the others hold is never looked at. */
 static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t block,
                         int64_t valid)
 {
     int8_t line[SAGE_DIM];
     uint8_t codes[SAGE_TILE];
+    float k_scale;
 
+    if (get(run, SAB_T_sage_fwd_k_scale, t->lead * run->k_blocks + block, 1, &k_scale) < 0)
+        return -1;
     for (int64_t c = 0; c < valid; c++) {
         if (get(run, SAB_T_sage_fwd_k_int8,
                 (t->lead * run->seqlen_k + block * SAGE_TILE + c) * SAGE_DIM, SAGE_DIM, line) < 0)
             return -1;
         for (int d = 0; d < SAGE_DIM; d++)
-            t->k[c][d] = line[d];
+            t->k[t->tokens + c][d] = line[d];
+        t->k_scale[t->tokens + c] = (double)k_scale;
     }
     for (int64_t d = 0; d < SAGE_DIM; d++) {
         if (get(run, SAB_T_sage_fwd_v_fp8,
@@ -84,9 +92,11 @@ static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t
             /* Physical place of logical token c (section 3). */
             const int64_t r = c % 16, place = 2 * (r / 8) + 4 * (r / 2 % 4) + r % 2;
 
-            t->v[c][d] = (double)numfmt_decode_e4m3(codes[c - r + place]);
+            t->v[t->tokens + c][d] = (double)numfmt_decode_e4m3(codes[c - r + place]);
         }
     }
+    t->tokens += valid;
+    t->blocks++;
     return 0;
 }
 
@@ -99,30 +109,36 @@ static int32_t dot(const int16_t *restrict a, const int16_t *restrict b)
     return sum;
 }
 
-static int tile_fold_block(const struct sage_run *run, struct sage_tile *t, int64_t block,
-                           int64_t valid)
+/* Folds what was gathered, if anything was. */
+static void tile_fold_step(const struct sage_run *run, struct sage_tile *t)
 {
-    double score[SAGE_TILE];
-    float k_scale;
+    double score[SAGE_STEP_TOKENS];
 
-    if (valid == 0)
-        return 0;
-    if (tile_load_kv(run, t, block, valid) < 0 ||
-        get(run, SAB_T_sage_fwd_k_scale, t->lead * run->k_blocks + block, 1, &k_scale) < 0)
-        return -1;
-    for (int64_t r = 0; r < t->rows; r++) {
-        const double a = t->q_scale[r] * (double)k_scale;
+    for (int64_t r = 0; t->tokens > 0 && r < t->rows; r++) {
         double largest = -INFINITY;
 
-        for (int64_t c = 0; c < valid; c++) {
-            score[c] = a * dot(t->q[r], t->k[c]);
+        for (int64_t c = 0; c < t->tokens; c++) {
+            score[c] = t->q_scale[r] * t->k_scale[c] * dot(t->q[r], t->k[c]);
             if (score[c] > largest)
                 largest = score[c];
         }
-        sage_fold_exact(&t->exact, r, score, valid, largest, t->v);
+        sage_fold_exact(&t->exact, r, score, t->tokens, largest, t->v);
         if (run->rounding.known)
-            sage_fold_emulated(&t->emulated, &run->rounding, r, score, valid, largest, t->v);
+            sage_fold_emulated(&t->emulated, &run->rounding, r, score, t->tokens, largest, t->v);
     }
+    t->tokens = 0;
+    t->blocks = 0;
+}
+
+static int tile_fold_block(const struct sage_run *run, struct sage_tile *t, int64_t block,
+                           int64_t valid)
+{
+    if (valid == 0)
+        return 0;
+    if (tile_load_kv(run, t, block, valid) < 0)
+        return -1;
+    if (t->blocks == run->rounding.step_blocks)
+        tile_fold_step(run, t);
     return 0;
 }
 
@@ -185,6 +201,7 @@ static enum sage_fault tile_fold(const struct sage_run *run, struct sage_tile *t
         if (block_valid(run, t, block, &valid) < 0 || tile_fold_block(run, t, block, valid) < 0)
             return FAULT_READ;
     }
+    tile_fold_step(run, t);
     return FAULT_NONE;
 }
 
@@ -199,6 +216,8 @@ static enum sage_fault slice_fill(const struct sage_run *run, struct op_slice *s
     t->head = report->head = s->head % run->heads;
     t->qb = report->qb = s->tile;
     t->rows = s->n / SAGE_DIM;
+    t->tokens = 0;
+    t->blocks = 0;
     sage_fold_init(&t->exact);
     sage_fold_init(&t->emulated);
     s->ref = s->ref ? s->ref : malloc((size_t)s->n * sizeof(double));

@@ -1,7 +1,7 @@
 /*
- * dsa.h - DSA sparse attention, forward and backward. T query rows, N key/value rows, K slots a row,
- * D is 512 or 576; values are the first 512 columns. `lse_prefix` is the length of the prefix whose
- * log-sum is written to lse_indexer.
+ * dsa.h - DSA sparse attention, forward and backward. T query rows, N key/value rows, K slots a
+ * row, D is 512 or 576; values are the first 512 columns. `lse_prefix` is the length of the prefix
+ * whose log-sum is written to lse_indexer.
  */
 #ifndef SAB_OPS_DSA_H
 #define SAB_OPS_DSA_H

@@ -1,0 +1,76 @@
+#include <stdio.h>
+
+#include "cmd.h"
+#include "cmp.h"
+#include "exit.h"
+#include "option.h"
+
+struct cmp_args {
+    bool help;
+    bool markdown;
+};
+
+static const struct option_row options[] = {
+    {"markdown", NULL, "Markdown instead of the plain table", OPTION_FLAG,
+     offsetof(struct cmp_args, markdown), 0},
+    {"help", NULL, "print this", OPTION_FLAG, offsetof(struct cmp_args, help), 'h'},
+};
+
+#define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
+
+static int usage(void)
+{
+    struct strbuf sb = STRBUF_INIT;
+
+    strbuf_addstr(&sb,
+                  "usage: bench cmp OLD NEW [options]\n\n"
+                  "Compares two finished results folders. They were not measured together, so the "
+                  "comparison is\nunpaired and says so: prefer `bench ab`, or two arms in one run, "
+                  "where you can.\nThe exit status says nothing about the verdicts.\n\n");
+    option_add_help(&sb, options, OPTIONS_NR);
+    fputs(sb.buf, stdout);
+    strbuf_release(&sb);
+    return EXIT_OK;
+}
+
+static void compare(const char *before, const char *after, bool markdown, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct cmp c;
+
+    cmp_init(&c);
+    if (!cmp_open(&c, before, after, err) && !cmp_print(&c, markdown, &text, err)) {
+        fwrite(text.buf, 1, text.len, stdout);
+        if (fflush(stdout))
+            err_errno(err, ERR_ENVIRONMENT, "cannot write to standard output");
+    }
+    /* In a table that is piped away the warnings would go unseen. */
+    for (size_t i = 0; err->kind == ERR_NONE && i < c.warnings.nr; i++)
+        fprintf(stderr, "bench: warning: %s\n", c.warnings.items[i]);
+    cmp_release(&c);
+    strbuf_release(&text);
+}
+
+int cmd_cmp(int argc, const char **argv)
+{
+    struct cmp_args args = {0};
+    struct option_result result;
+    struct err err = ERR_INIT;
+
+    option_result_init(&result);
+    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
+        option_result_release(&result);
+        return exit_report(&err);
+    }
+    if (args.help) {
+        option_result_release(&result);
+        return usage();
+    }
+    if (result.nr_args != 2)
+        err_set(&err, ERR_CONFIG,
+                "cmp takes two results folders, %zu were given: bench cmp OLD NEW", result.nr_args);
+    else
+        compare(result.args[0], result.args[1], args.markdown, &err);
+    option_result_release(&result);
+    return exit_report(&err);
+}

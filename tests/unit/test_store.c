@@ -1,0 +1,371 @@
+/*
+ * test_store.c - the results folder: sealed, read back, cut off anywhere in what was not sealed
+ * yet.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test_race.h"
+
+#include "file.h"
+#include "store.h"
+
+#define CASE   "s.B1"
+#define OTHER  "s.B2"
+#define SUPERS 1
+#define ROUNDS 2 /* of two arms */
+#define A_CASE (2 * ROUNDS)
+
+static const struct race_arm arms[] = {{"base", "baseline", NULL}, {"head", "candidate", NULL}};
+
+static int enter_folder(void **state)
+{
+    char *dir = strdup("/tmp/sab-test-store-XXXXXX");
+
+    *state = dir;
+    return dir && mkdtemp(dir) && !chdir(dir) ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    char command[100];
+
+    snprintf(command, sizeof(command), "rm -r '%s'", (char *)*state);
+    free(*state);
+    return chdir("/") || system(command);
+}
+
+/* ---- what a worker would say ---- */
+
+static void rows_text(const char *case_id, struct strbuf *out)
+{
+    struct case_table t;
+
+    case_table_init(&t);
+    for (size_t i = 0; i < 2; i++)
+        race_row(&t, case_id, &arms[i]);
+    assert_int_equal(case_table_write(&t, out, NULL), 0);
+    case_table_release(&t);
+}
+
+static void samples_text(const char *case_id, int process, int header, struct strbuf *out)
+{
+    struct sample_table t;
+
+    sample_table_init(&t);
+    race_process(&t, case_id, arms, 2, process, SUPERS);
+    assert_int_equal(sample_table_write(&t, 0, header, out, NULL), 0);
+    sample_table_release(&t);
+}
+
+static void seal(struct store *s, const char *case_id, int process)
+{
+    struct strbuf rows = STRBUF_INIT, samples = STRBUF_INIT;
+    struct err err = ERR_INIT;
+
+    rows_text(case_id, &rows);
+    samples_text(case_id, process, 0, &samples);
+    if (store_seal(s, rows.buf, samples.buf, &err) || store_summarise(s, case_id, &err) ||
+        store_write(s, false, &err))
+        fail_msg("%s", err.text);
+    strbuf_release(&rows);
+    strbuf_release(&samples);
+}
+
+/* A run of one case with two sealed replicates and another case with one. */
+static void begin(struct store *s)
+{
+    struct err err = ERR_INIT;
+
+    store_init(s);
+    s->set = (struct summary_settings){.delta = 0.005, .gate_slower = -1, .rounds_named = true};
+    s->run = json_object();
+    json_object_set_new(s->run, "run_id", json_string("run"));
+    if (store_create(s, "results/o", false, &err))
+        fail_msg("%s", err.text);
+    seal(s, CASE, 0);
+    seal(s, OTHER, 0);
+    seal(s, CASE, 1);
+}
+
+#define SEALED (3 * A_CASE) /* samples after begin() */
+
+static void content(const char *path, struct strbuf *sb)
+{
+    strbuf_reset(sb);
+    assert_int_equal(file_read(path, sb, 1 << 24, NULL), 0);
+}
+
+static void open_again(struct store *s, bool resume)
+{
+    struct err err = ERR_INIT;
+
+    store_init(s);
+    s->set = (struct summary_settings){.delta = 0.005, .gate_slower = -1, .rounds_named = true};
+    if (store_open(s, "results/o", resume, &err))
+        fail_msg("%s", err.text);
+}
+
+static void expect_samples(const char *text)
+{
+    struct strbuf sb = STRBUF_INIT;
+
+    content("results/o/samples.csv", &sb);
+    assert_string_equal(sb.buf, text);
+    strbuf_release(&sb);
+}
+
+/* ---- tests ---- */
+
+static void seals_and_reads_back(void **state)
+{
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    assert_int_equal(store_sealed(&s, CASE), 2);
+    assert_int_equal(store_sealed(&s, OTHER), 1);
+    assert_int_equal(store_sealed(&s, "s.B3"), 0);
+    store_release(&s);
+    for (int resume = 0; resume < 2; resume++) {
+        open_again(&s, resume);
+        assert_int_equal(s.cases.nr, 4);
+        assert_int_equal(s.samples.nr, SEALED);
+        assert_int_equal(store_sealed(&s, CASE), 2);
+        assert_int_equal(store_sealed(&s, OTHER), 1);
+        store_release(&s);
+    }
+}
+
+/* Hashes of what lies there; derived files are those of the same tables. */
+static void hashes_are_those_of_the_files(void **state)
+{
+    static const char *const names[] = {"cases.csv", "samples.csv", "report.md"};
+    struct store s;
+    char path[64], hex[65];
+
+    (void)state;
+    begin(&s);
+    /* While the journal grows there are none; at the end there are. */
+    assert_null(json_object_get(s.run, "files"));
+    assert_int_equal(store_write(&s, true, NULL), 0);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *files = json_object_get(s.run, "files");
+        snprintf(path, sizeof(path), "results/o/%s", names[i]);
+        assert_int_equal(file_sha256(path, hex, NULL), 0);
+        assert_string_equal(json_string_value(json_object_get(files, names[i])), hex);
+    }
+    store_release(&s);
+}
+
+/* The journal was written and the derived files were not: cut at every byte of that replicate. */
+static void resume_drops_what_is_not_sealed(void **state)
+{
+    struct strbuf sealed = STRBUF_INIT, tail = STRBUF_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    store_release(&s);
+    content("results/o/samples.csv", &sealed);
+    samples_text(CASE, 2, 0, &tail);
+    for (size_t cut = 0; cut <= tail.len; cut++) {
+        assert_int_equal(file_write("results/o/samples.csv", sealed.buf, sealed.len, NULL), 0);
+        assert_int_equal(file_append("results/o/samples.csv", tail.buf, cut, NULL), 0);
+        open_again(&s, true);
+        assert_int_equal(s.samples.nr, SEALED);
+        assert_int_equal(store_sealed(&s, CASE), 2);
+        store_release(&s);
+        expect_samples(sealed.buf);
+    }
+    strbuf_release(&sealed);
+    strbuf_release(&tail);
+}
+
+/* A reader that is no resume leaves the torn line where it is. */
+static void reading_changes_nothing(void **state)
+{
+    struct strbuf before = STRBUF_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    store_release(&s);
+    assert_int_equal(file_append("results/o/samples.csv", "1,run,s.B", 9, NULL), 0);
+    content("results/o/samples.csv", &before);
+    open_again(&s, false);
+    assert_int_equal(s.samples.nr, SEALED);
+    store_release(&s);
+    expect_samples(before.buf);
+    strbuf_release(&before);
+}
+
+static void goes_on_after_a_cut(void **state)
+{
+    struct strbuf whole = STRBUF_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    seal(&s, CASE, 2);
+    store_release(&s);
+    content("results/o/samples.csv", &whole);
+    /* The same run, cut after begin() in the middle of a line. */
+    store_init(&s);
+    assert_int_equal(system("rm -r results"), 0);
+    begin(&s);
+    store_release(&s);
+    assert_int_equal(file_append("results/o/samples.csv", "1,run,s.B1,2,0", 14, NULL), 0);
+    open_again(&s, true);
+    seal(&s, CASE, 2);
+    assert_int_equal(store_sealed(&s, CASE), 3);
+    store_release(&s);
+    expect_samples(whole.buf);
+    strbuf_release(&whole);
+}
+
+/* Ctrl-C cuts a replicate short: it is kept for the table and run again by a resume. */
+static void a_partial_replicate_runs_again(void **state)
+{
+    struct err err = ERR_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    store_partial(&s, CASE, 1);
+    assert_int_equal(store_write(&s, true, &err), 0);
+    assert_int_equal(store_partial_process(&s, CASE), 1);
+    assert_int_equal(store_partial_process(&s, OTHER), -1);
+    store_release(&s);
+    open_again(&s, true);
+    assert_int_equal(store_sealed(&s, CASE), 1);
+    assert_int_equal(store_sealed(&s, OTHER), 1);
+    assert_int_equal(s.samples.nr, 2 * A_CASE);
+    assert_int_equal(store_partial_process(&s, CASE), -1);
+    store_release(&s);
+}
+
+/* Cut between the journal's first replicate and the first cases.csv. */
+static void nothing_sealed_is_nothing_kept(void **state)
+{
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    store_release(&s);
+    assert_int_equal(unlink("results/o/cases.csv"), 0);
+    open_again(&s, true);
+    assert_int_equal(s.samples.nr, 0);
+    assert_int_equal(store_sealed(&s, CASE), 0);
+    store_release(&s);
+}
+
+static void what_is_no_journal_is_refused(void **state)
+{
+    struct strbuf rows = STRBUF_INIT, before = STRBUF_INIT;
+    struct err err = ERR_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    content("results/o/samples.csv", &before);
+    rows_text(CASE, &rows);
+    /* A worker's text that could not be read back does not get into the journal. */
+    assert_int_equal(store_seal(&s, rows.buf, "1,run,too,few\n", &err), -1);
+    expect_samples(before.buf);
+    store_release(&s);
+    strbuf_release(&rows);
+    strbuf_release(&before);
+
+    err_clear(&err);
+    store_init(&s);
+    assert_int_equal(store_open(&s, "nowhere", false, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFIG);
+    store_release(&s);
+
+    assert_int_equal(file_write("results/o/run.json", "{\"run_id\": ", 11, NULL), 0);
+    err_clear(&err);
+    assert_int_equal(store_open(&s, "results/o", true, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFIG);
+    assert_non_null(strstr(err.text, "run.json:1: "));
+    store_release(&s);
+}
+
+static void folders_that_exist(void **state)
+{
+    struct err err = ERR_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    store_release(&s);
+    assert_int_equal(store_create(&s, "results/o", false, &err), -1);
+    assert_int_equal(err.kind, ERR_ENVIRONMENT);
+    store_release(&s);
+    err_clear(&err);
+    assert_int_equal(store_create(&s, "results/o", true, &err), 0);
+    assert_false(file_exists("results/o/cases.csv"));
+    store_release(&s);
+    assert_int_equal(file_write("results/o/mine.txt", "x", 1, NULL), 0);
+    assert_int_equal(store_create(&s, "results/o", true, &err), -1);
+    assert_non_null(strstr(err.text, "mine.txt"));
+    assert_true(file_exists("results/o/samples.csv"));
+    store_release(&s);
+}
+
+/* The worst that any replicate found stays. */
+static void statuses_only_get_worse(void **state)
+{
+    struct err err = ERR_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    assert_int_equal(store_status(&s, CASE, "head", "crash", "killed", &err), 0);
+    seal(&s, CASE, 2); /* its rows say ok */
+    assert_string_equal(race_find(&s.cases, CASE, "head")->status, "crash");
+    assert_int_equal(store_status(&s, CASE, "head", "skip", "no", &err), 0);
+    assert_string_equal(race_find(&s.cases, CASE, "head")->status, "crash");
+    assert_int_equal(store_status(&s, CASE, "head", "wrong", "out[0]", &err), 0);
+    assert_string_equal(race_find(&s.cases, CASE, "head")->status_text, "out[0]");
+    assert_int_equal(store_status(&s, CASE, "nobody", "wrong", "", &err), -1);
+    store_release(&s);
+}
+
+static void budget_is_remembered(void **state)
+{
+    struct err err = ERR_INIT;
+    struct store s;
+
+    (void)state;
+    begin(&s);
+    assert_int_equal(store_budget(&s, CASE, &err), 0);
+    assert_int_equal(store_budget_reasons(&s, CASE, &err), 0);
+    assert_true(row_has_reason(race_find(&s.cases, CASE, "head"), "budget"));
+    seal(&s, CASE, 2);
+    assert_true(row_has_reason(race_find(&s.cases, CASE, "head"), "budget"));
+    assert_false(row_has_reason(race_find(&s.cases, OTHER, "head"), "budget"));
+    store_release(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(seals_and_reads_back),
+        TEST(hashes_are_those_of_the_files),
+        TEST(resume_drops_what_is_not_sealed),
+        TEST(reading_changes_nothing),
+        TEST(goes_on_after_a_cut),
+        TEST(a_partial_replicate_runs_again),
+        TEST(nothing_sealed_is_nothing_kept),
+        TEST(what_is_no_journal_is_refused),
+        TEST(folders_that_exist),
+        TEST(statuses_only_get_worse),
+        TEST(budget_is_remembered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
