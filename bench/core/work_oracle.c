@@ -47,7 +47,26 @@ static size_t values_nr(const struct op_slices *s)
     return n;
 }
 
-/* The file is: key, flag for emulated values, then per slice ref and (if flagged) emulated. */
+/* The file is: key, what stands behind ref (enum), then per slice ref and each of those. */
+enum cached { CACHED_EMULATED = 1, CACHED_WITHIN = 2 };
+
+static uint64_t cached_of(const struct op_slices *s)
+{
+    if (!s->nr)
+        return 0;
+    return (s->item[0].emulated ? CACHED_EMULATED : 0u) | (s->item[0].within ? CACHED_WITHIN : 0u);
+}
+
+static bool take(double **values, size_t bytes, const char **from)
+{
+    *values = malloc(bytes + 1);
+    if (!*values)
+        return false;
+    memcpy(*values, *from, bytes);
+    *from += bytes;
+    return true;
+}
+
 static int cache_read(const char *path, uint64_t key, struct op_slices *s)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -59,22 +78,16 @@ static int cache_read(const char *path, uint64_t key, struct op_slices *s)
     if (sb.len < sizeof(head))
         goto out;
     memcpy(head, sb.buf, sizeof(head));
-    size_t want = values_nr(s) * sizeof(double) * (head[1] ? 2 : 1) + sizeof(head);
-    if (head[0] != key || sb.len != want)
+    const size_t columns = 1 + !!(head[1] & CACHED_EMULATED) + !!(head[1] & CACHED_WITHIN);
+    if (head[0] != key || sb.len != values_nr(s) * sizeof(double) * columns + sizeof(head))
         goto out;
     const char *p = sb.buf + sizeof(head);
     for (size_t i = 0; i < s->nr; i++) {
-        size_t bytes = (size_t)s->item[i].n * sizeof(double);
-        s->item[i].ref = malloc(bytes + 1);
-        s->item[i].emulated = head[1] ? malloc(bytes + 1) : NULL;
-        if (!s->item[i].ref || (head[1] && !s->item[i].emulated))
+        const size_t bytes = (size_t)s->item[i].n * sizeof(double);
+        if (!take(&s->item[i].ref, bytes, &p) ||
+            (head[1] & CACHED_EMULATED && !take(&s->item[i].emulated, bytes, &p)) ||
+            (head[1] & CACHED_WITHIN && !take(&s->item[i].within, bytes, &p)))
             goto out;
-        memcpy(s->item[i].ref, p, bytes);
-        p += bytes;
-        if (head[1]) {
-            memcpy(s->item[i].emulated, p, bytes);
-            p += bytes;
-        }
     }
     ret = 0;
 out:
@@ -85,14 +98,16 @@ out:
 static void cache_write(const char *path, uint64_t key, const struct op_slices *s)
 {
     struct strbuf sb = STRBUF_INIT;
-    uint64_t head[2] = {key, s->nr && s->item[0].emulated};
+    uint64_t head[2] = {key, cached_of(s)};
 
     strbuf_add(&sb, head, sizeof(head));
     for (size_t i = 0; i < s->nr; i++) {
-        size_t bytes = (size_t)s->item[i].n * sizeof(double);
+        const size_t bytes = (size_t)s->item[i].n * sizeof(double);
         strbuf_add(&sb, s->item[i].ref, bytes);
-        if (head[1])
+        if (head[1] & CACHED_EMULATED)
             strbuf_add(&sb, s->item[i].emulated, bytes);
+        if (head[1] & CACHED_WITHIN)
+            strbuf_add(&sb, s->item[i].within, bytes);
     }
     /* A full disk only costs the next worker its time. */
     if (!sb.oom)
@@ -120,7 +135,8 @@ static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const ch
     for (size_t i = 0; i < s->nr; i++) {
         free(s->item[i].ref);
         free(s->item[i].emulated);
-        s->item[i].ref = s->item[i].emulated = NULL;
+        free(s->item[i].within);
+        s->item[i].ref = s->item[i].emulated = s->item[i].within = NULL;
     }
     op_source_recipes(&src, &w->p);
     if (w->c.op->oracle(&w->p, &src, kernel->attributes, kernel->attributes_nr, threads, s, err))

@@ -84,7 +84,29 @@ static const char *place_text(const struct op_tensor *t, int64_t at, char *buf, 
     return buf;
 }
 
-static void element_bars(struct judge_run *run, const struct op_slice *s, int64_t i, double got)
+/* `got` has the unit in it already; a value that must have the bits of ref is held apart, since -0
+ * equals +0 here. */
+static void within_bar(struct judge_run *run, const struct op_slice *s, int64_t i, double got,
+                       double unit, const struct bar *bar)
+{
+    const double ref = s->ref[i], more = s->within && s->within[i] > 0 ? s->within[i] : 0;
+    const double limit = bar->a * unit + bar->b * fabs(ref) + more;
+    char place[96];
+
+    if (s->within && s->within[i] < 0 ? signbit(got) == signbit(ref) && got == ref
+                                      : fabs(got - ref) <= limit)
+        return;
+    if (s->within && s->within[i] < 0)
+        fail(run, "%s%s is %g, must be %g to the bit", tensor_name(run, s->tensor),
+             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref);
+    else
+        fail(run, "%s%s is %.9g%s, must be %.9g within %.3g", tensor_name(run, s->tensor),
+             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got,
+             s->scaled ? " times its scale" : "", ref, limit);
+}
+
+static void element_bars(struct judge_run *run, const struct op_slice *s, int64_t i, double got,
+                         double unit)
 {
     const double ref = s->ref[i];
     char place[96];
@@ -92,6 +114,8 @@ static void element_bars(struct judge_run *run, const struct op_slice *s, int64_
     for (size_t k = 0; k < run->bars_nr; k++) {
         const struct bar *bar = &run->bars[k];
 
+        if (bar->tensor == s->tensor && bar->kind == BAR_WITHIN)
+            within_bar(run, s, i, got, unit, bar);
         if (bar->tensor != s->tensor || bar->kind != BAR_ELEMENT)
             continue;
         if (!(fabs(got - ref) <= bar->a + bar->b * fabs(ref)))
@@ -120,7 +144,7 @@ static void sums_add(struct sums *to, const struct sums *from)
 
 /* One element; infinities and NaN must stand in the same places and add to no sum. */
 static void add_element(struct judge_run *run, const struct op_slice *s, int64_t i, double got,
-                        struct sums *sums)
+                        double unit, struct sums *sums)
 {
     const double ref = s->ref[i], diff = got - ref;
     char place[96];
@@ -147,7 +171,7 @@ static void add_element(struct judge_run *run, const struct op_slice *s, int64_t
         sums->emulated2 += s->emulated[i] * s->emulated[i];
         sums->emulated_values++;
     }
-    element_bars(run, s, i, got);
+    element_bars(run, s, i, got, unit);
 }
 
 /* Rows that are wholly 0 in the reference. */
@@ -221,6 +245,7 @@ static void group_bar(struct judge_run *run, const struct bar *bar, const struct
         break;
     case BAR_ELEMENT:
     case BAR_ZERO:
+    case BAR_WITHIN:
         break;
     }
 }
@@ -274,12 +299,29 @@ static void close_before(struct judge_run *run, const struct op_slice *last,
         close_level(run, BAR_WHOLE, last);
 }
 
+/* The unit that a slice's values are counted in, as the kernel wrote it; 1 where there is none. */
+static int read_unit(const struct judge_run *run, const struct op_slice *s, judge_read_fn read,
+                     void *ctx, double *unit, struct err *err)
+{
+    const int32_t dtype = run->p->tensor[s->scaled ? s->unit : s->tensor].dtype;
+    uint32_t raw[2] = {0};
+
+    *unit = 1;
+    if (!s->scaled)
+        return 0;
+    if (read(ctx, s->unit, s->unit_at, 1, raw, err) < 0)
+        return -1;
+    *unit = numfmt_decode(dtype, numfmt_load(dtype, raw, 0));
+    return 0;
+}
+
 static int add_slice(struct judge_run *run, const struct op_slice *s, judge_read_fn read, void *ctx,
                      struct err *err)
 {
     const struct op_tensor *t = &run->p->tensor[s->tensor];
     const int64_t width = t->rank > 0 && t->shape[t->rank - 1] > 0 ? t->shape[t->rank - 1] : 1;
     struct sums *sums = &run->level[BAR_TILE];
+    double unit;
     void *raw;
 
     if (!s->ref)
@@ -288,13 +330,15 @@ static int add_slice(struct judge_run *run, const struct op_slice *s, judge_read
     raw = malloc((size_t)s->n * numfmt_size(t->dtype) + 1);
     if (!raw)
         return err_memory(err);
-    if (read(ctx, s->tensor, s->at, s->n, raw, err) < 0) {
+    if (read_unit(run, s, read, ctx, &unit, err) < 0 ||
+        read(ctx, s->tensor, s->at, s->n, raw, err) < 0) {
         free(raw);
         return -1;
     }
     zero_bars(run, s, raw);
     for (int64_t i = 0; i < s->n; i++)
-        add_element(run, s, i, numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i)), sums);
+        add_element(run, s, i, unit * numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i)), unit,
+                    sums);
     sums->rows += (s->n + width - 1) / width;
     sums->any = true;
     free(raw);

@@ -20,9 +20,34 @@ void op_slices_release(struct op_slices *s)
     for (size_t i = 0; i < s->nr; i++) {
         free(s->item[i].ref);
         free(s->item[i].emulated);
+        free(s->item[i].within);
     }
     free(s->item);
     op_slices_init(s);
+}
+
+struct op_slice *op_slices_add(struct op_slices *s, uint32_t tensor, int64_t at, int64_t n,
+                               struct err *err)
+{
+    struct op_slice *item;
+
+    if (s->nr == s->alloc) {
+        const size_t alloc = s->alloc ? 2 * s->alloc : 64;
+        struct op_slice *more = realloc(s->item, alloc * sizeof(*more));
+
+        if (!more) {
+            err_memory(err);
+            return NULL;
+        }
+        s->item = more;
+        s->alloc = alloc;
+    }
+    item = &s->item[s->nr++];
+    memset(item, 0, sizeof(*item));
+    item->tensor = tensor;
+    item->at = at;
+    item->n = n;
+    return item;
 }
 
 int op_axis_find(const struct op_model *op, const char *name)

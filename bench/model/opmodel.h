@@ -90,6 +90,14 @@ struct op_slice {
     int64_t tile;
     double *ref;      /* exact reference, n values; owned by the list */
     double *emulated; /* by the kernel's declared arithmetic; NULL where there is none */
+    /* For BAR_WITHIN: what each value may be off beyond the bar's own a and b; negative: it must
+     * have the very bits of ref. NULL: 0 everywhere. All slices of a list have it, or none. */
+    double *within;
+    /* Values are counted in a unit that is itself an output (a quantiser's scale): what is held
+     * against ref is got times element `unit_at` of output `unit`. */
+    bool scaled;
+    uint32_t unit;
+    int64_t unit_at;
 };
 
 struct op_slices {
@@ -100,6 +108,9 @@ struct op_slices {
 
 void op_slices_init(struct op_slices *s);
 void op_slices_release(struct op_slices *s);
+/* Appends a slice whose other members are zero; NULL with err set where there is no memory. */
+struct op_slice *op_slices_add(struct op_slices *s, uint32_t tensor, int64_t at, int64_t n,
+                               struct err *err);
 
 enum bar_kind {
     BAR_ELEMENT = 0, /* |got - ref| <= a + b*|ref| */
@@ -110,6 +121,7 @@ enum bar_kind {
     /* The four above: b > 0 goes in place of a where the group has fewer than 16 rows. */
     BAR_ZERO,     /* where ref is exactly 0 over a whole row, got is 0; b > 0: +0, all bits zero */
     BAR_EMULATED, /* relative L2 against `emulated` <= a */
+    BAR_WITHIN,   /* |got*unit - ref| <= a*unit + b*|ref| + within; see struct op_slice */
 };
 enum bar_level { BAR_WHOLE = 0, BAR_HEAD, BAR_TILE };
 

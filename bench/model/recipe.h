@@ -27,6 +27,8 @@ enum recipe_kind {
     RECIPE_BLOCK_SIZES,
     /* sage_fwd's V: RECIPE_NORMAL at the permuted places, poison where a token does not exist. */
     RECIPE_SAGE_V,
+    /* RECIPE_NORMAL, but channel p[0] (place in the last dimension) is f[2]*N(0,1) + f[1]. */
+    RECIPE_OUTLIER,
     RECIPE_KIND_NR
 };
 

@@ -59,6 +59,13 @@ RECIPE_FN double recipe_scaled(const struct recipe *r, float x)
     return (double)x * (double)r->f[0] + (double)r->f[1];
 }
 
+RECIPE_FN uint32_t recipe_outlier(const struct recipe *r, int64_t at, float x)
+{
+    const float wide = at % r->shape[r->rank - 1] == r->p[0] ? r->f[2] : r->f[0];
+
+    return numfmt_encode(r->dtype, (double)x * (double)wide + (double)r->f[1]);
+}
+
 /* Where logical token `t` of a group of 16 comes from: logical token of physical place
  * (contracts: sage, section 3). */
 RECIPE_FN int recipe_sage_logical(int place)
@@ -135,6 +142,8 @@ RECIPE_FN uint32_t recipe_element(const struct recipe *r, int64_t at)
         return numfmt_encode(r->dtype, recipe_scaled(r, recipe_uniform(h)));
     case RECIPE_NORMAL:
         return numfmt_encode(r->dtype, recipe_scaled(r, recipe_normal(h)));
+    case RECIPE_OUTLIER:
+        return recipe_outlier(r, at, recipe_normal(h));
     case RECIPE_RANDOM:
         return recipe_mask(r, (uint32_t)(h >> 32));
     case RECIPE_BLOCK_COUNTS:

@@ -59,6 +59,13 @@ static const struct recipe row_recipe[] = {
      .shape = {2, 3, 128, 192},
      .p = {[SAGE_V_TOKENS] = 150, [SAGE_V_SIZES] = 2},
      .f = {1, 0}},
+    {.kind = RECIPE_OUTLIER,
+     .dtype = SAB_BF16,
+     .seed = 6,
+     .rank = 4,
+     .shape = {2, 3, 65, 128},
+     .p = {37},
+     .f = {1, 0, 1000}},
 };
 
 static void recipe_case(struct tap *t, struct pair *p, const struct recipe *r)

@@ -41,6 +41,7 @@ struct rig_problem {
     void *base[SAB_MAX_TENSORS];
     void *out[SAB_MAX_TENSORS]; /* outputs of the first launch, on the host */
     uint64_t guard;
+    int64_t pad; /* elements between the rows of inputs whose strides are free */
 };
 
 /* Gives the inputs of a problem their contents. Returns negative with err set. */
@@ -112,12 +113,36 @@ static inline bool rig_is_output(const struct rig_problem *rp, uint32_t t)
     return rp->base[t] && rp->tensor[t].role != SAB_IN;
 }
 
+/* Bytes that a tensor spans, gaps between its rows included. */
+static inline uint64_t rig_bytes(const struct rig_problem *rp, uint32_t t)
+{
+    const int64_t bytes = rp->base[t] ? sab_tensor_bytes(&rp->tensor[t]) : 0;
+
+    return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static inline bool rig_is_free(const struct rig_problem *rp, uint32_t t)
+{
+    return strcmp(rp->p.spec->tensors[t].strided, "free") == 0;
+}
+
+/* Rows `pad` elements apart, what lies above them packed. */
+static inline void rig_pad(struct sab_tensor *t, int64_t pad)
+{
+    int64_t stride = t->shape[t->rank - 1] + pad;
+
+    for (int32_t d = t->rank - 2; d >= 0; d--) {
+        t->stride[d] = stride;
+        stride *= t->shape[d];
+    }
+}
+
 static inline int rig_fill(struct rig *rig, struct rig_problem *rp, bool outputs, int byte,
                            struct err *err)
 {
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
         if (rp->base[t] && rig_is_output(rp, t) == outputs &&
-            device_fill(rig->dev, rp->tensor[t].data, byte, rp->p.tensor[t].bytes, err) < 0)
+            device_fill(rig->dev, rp->tensor[t].data, byte, rig_bytes(rp, t), err) < 0)
             return -1;
     return 0;
 }
@@ -129,7 +154,7 @@ static inline int rig_problem_open(struct rig *rig, struct rig_problem *rp, stru
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
         const struct op_tensor *o = &rp->p.tensor[t];
         struct sab_tensor *to = &rp->tensor[t];
-        const uint64_t bytes = o->bytes + 2 * rp->guard;
+        uint64_t bytes = 2 * rp->guard;
 
         *to = (struct sab_tensor){.dtype = o->dtype,
                                   .rank = o->rank,
@@ -140,6 +165,9 @@ static inline int rig_problem_open(struct rig *rig, struct rig_problem *rp, stru
         if (o->dtype == SAB_NONE)
             continue;
         sab_contiguous(to);
+        if (rp->pad && rig_is_free(rp, t))
+            rig_pad(to, rp->pad);
+        bytes += (uint64_t)sab_tensor_bytes(to);
         if (device_alloc(rig->dev, bytes ? bytes : 1, &rp->base[t], err) < 0 ||
             device_fill(rig->dev, rp->base[t], RIG_GUARD_BYTE, bytes, err) < 0)
             return -1;
@@ -165,8 +193,7 @@ static inline void rig_problem_close(struct rig *rig, struct rig_problem *rp)
 static inline int rig_guards(struct rig *rig, struct rig_problem *rp, struct err *err)
 {
     for (uint32_t t = 0; rp->guard && t < rp->p.spec->tensors_nr; t++) {
-        const char *side[2] = {rp->base[t], (const char *)rp->tensor[t].data +
-                                                (rp->base[t] ? rp->p.tensor[t].bytes : 0)};
+        const char *side[2] = {rp->base[t], (const char *)rp->tensor[t].data + rig_bytes(rp, t)};
         uint64_t count = 0;
         int64_t first;
 

@@ -1,5 +1,6 @@
 /*
- * gpu_vectors.c - every CUDA kernel of a library on every golden vector of its operator.
+ * gpu_vectors.c - every CUDA kernel of a library on every golden vector of its operator; where the
+ * strides of an input are free, also with gaps between its rows, aligned and not.
  *
  *   gpu_vectors [--quick] [--only GLOB] [LIBRARY]
  *
@@ -8,21 +9,48 @@
 #include "gpu_rig.h"
 #include "vectors.h"
 
+/* Uploads packed rows to rows with gaps, which hold NaN. */
+static int upload_padded(struct rig *rig, const struct sab_tensor *t, const void *from,
+                         struct err *err)
+{
+    const size_t size = sab_dtype_size(t->dtype), row = (size_t)t->shape[t->rank - 1] * size;
+    const size_t stride = (size_t)t->stride[t->rank - 2] * size;
+    const size_t bytes = (size_t)sab_tensor_bytes(t);
+    char *host = malloc(bytes + 1);
+    int rc;
+
+    if (!host)
+        return err_memory(err);
+    memset(host, 0xff, bytes);
+    for (size_t at = 0, i = 0; at < bytes; at += stride, i++)
+        memcpy(host + at, (const char *)from + i * row, row);
+    rc = device_upload(rig->dev, t->data, host, bytes, err);
+    free(host);
+    return rc;
+}
+
 static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struct err *err)
 {
     const struct op_buffers *buffers = ctx;
 
-    for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
-        if (rp->base[t] && buffers->data[t] &&
-            device_upload(rig->dev, rp->tensor[t].data, buffers->data[t], rp->p.tensor[t].bytes,
-                          err) < 0)
+    for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
+        if (!rp->base[t] || !buffers->data[t])
+            continue;
+        if (rp->pad && rig_is_free(rp, t)) {
+            if (upload_padded(rig, &rp->tensor[t], buffers->data[t], err) < 0)
+                return -1;
+        } else if (device_upload(rig->dev, rp->tensor[t].data, buffers->data[t],
+                                 rp->p.tensor[t].bytes, err) < 0) {
             return -1;
+        }
+    }
     return 0;
 }
 
-static void run_vector(struct rig *rig, const struct sab_kernel *row, const struct vector *v)
+static void run_vector(struct rig *rig, const struct sab_kernel *row, const struct vector *v,
+                       int64_t pad)
 {
-    struct rig_problem rp = {.guard = 0};
+    struct rig_problem rp = {.pad = pad};
     struct op_buffers buffers;
     struct vector_verdict verdict;
     struct err err = ERR_INIT;
@@ -30,6 +58,8 @@ static void run_vector(struct rig *rig, const struct sab_kernel *row, const stru
     int rc;
 
     snprintf(name, sizeof(name), "%s/%s %s", row->op, row->name, v->title);
+    if (pad)
+        snprintf(name, sizeof(name), "%s/%s %s_gap%d", row->op, row->name, v->title, (int)pad);
     if (!rig_wants(rig, name))
         return;
     rc = vector_to_problem(v, &rp.p, &buffers, &err);
@@ -51,7 +81,7 @@ static void run_vector(struct rig *rig, const struct sab_kernel *row, const stru
     err_clear(&err);
 }
 
-static void run_kernel(struct rig *rig, const struct sab_kernel *row)
+static void run_kernel(struct rig *rig, const struct sab_kernel *row, int64_t pad)
 {
     const char *root = getenv("SAB_VECTORS");
     struct vector_paths paths;
@@ -70,10 +100,20 @@ static void run_kernel(struct rig *rig, const struct sab_kernel *row)
 
         vector_init(&v);
         if (tap_try(&rig->tap, vector_read_file(&v, paths.item[i], &err), "vector", &err))
-            run_vector(rig, row, &v);
+            run_vector(rig, row, &v, pad);
         vector_release(&v);
     }
     vector_paths_release(&paths);
+}
+
+static bool has_free_strides(const struct sab_kernel *row)
+{
+    const struct sab_op_spec *spec = sab_op_find(row->op);
+
+    for (uint32_t t = 0; spec && t < spec->tensors_nr; t++)
+        if (strcmp(spec->tensors[t].strided, "free") == 0)
+            return true;
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -85,8 +125,13 @@ int main(int argc, char **argv)
 
     if (rc != 0)
         return rc;
-    while ((row = rig_kernel(&rig, NULL, &at)))
-        run_kernel(&rig, row);
+    while ((row = rig_kernel(&rig, NULL, &at))) {
+        run_kernel(&rig, row, 0);
+        if (!has_free_strides(row))
+            continue;
+        run_kernel(&rig, row, 8);
+        run_kernel(&rig, row, 3);
+    }
     if (rig.tap.nr == 0)
         tap_ok(&rig.tap, false, "nothing was run");
     return rig_close(&rig);

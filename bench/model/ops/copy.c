@@ -62,23 +62,13 @@ static double oracle_flops(const struct op_case *c)
 
 static int add(struct op_slices *out, int64_t bytes, int64_t tile, struct err *err)
 {
-    struct op_slice *item;
+    const int64_t at = tile * SLICE_BYTES;
+    const int64_t n = bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES;
+    struct op_slice *item = op_slices_add(out, SAB_T_copy_dst, at, n, err);
 
-    if (out->nr == out->alloc) {
-        const size_t alloc = out->alloc ? 2 * out->alloc : 64;
-        struct op_slice *more = realloc(out->item, alloc * sizeof(*more));
-
-        if (!more)
-            return err_memory(err);
-        out->item = more;
-        out->alloc = alloc;
-    }
-    item = &out->item[out->nr++];
-    memset(item, 0, sizeof(*item));
-    item->tensor = SAB_T_copy_dst;
+    if (!item)
+        return -1;
     item->tile = tile;
-    item->at = tile * SLICE_BYTES;
-    item->n = bytes - item->at < SLICE_BYTES ? bytes - item->at : SLICE_BYTES;
     return 0;
 }
 

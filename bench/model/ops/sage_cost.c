@@ -104,24 +104,14 @@ double sage_oracle_flops(const struct op_case *c)
 static int add_tile(const struct sage_work *w, struct op_slices *out, int64_t row, struct err *err)
 {
     const int64_t qb = row % w->s.q_blocks, head = row / w->s.q_blocks;
-    struct op_slice *item;
+    struct op_slice *item =
+        op_slices_add(out, SAB_T_sage_fwd_out, (head * w->s.seqlen_q + qb * SAGE_TILE) * w->s.dim,
+                      tile_rows(&w->s, qb) * w->s.dim, err);
 
-    if (out->nr == out->alloc) {
-        const size_t alloc = out->alloc ? 2 * out->alloc : 64;
-        struct op_slice *more = realloc(out->item, alloc * sizeof(*more));
-
-        if (!more)
-            return err_memory(err);
-        out->item = more;
-        out->alloc = alloc;
-    }
-    item = &out->item[out->nr++];
-    item->tensor = SAB_T_sage_fwd_out;
-    item->at = (head * w->s.seqlen_q + qb * SAGE_TILE) * w->s.dim;
-    item->n = tile_rows(&w->s, qb) * w->s.dim;
+    if (!item)
+        return -1;
     item->head = head;
     item->tile = qb;
-    item->ref = item->emulated = NULL;
     return 0;
 }
 
