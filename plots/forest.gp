@@ -65,6 +65,7 @@ do for [i = 1:n] {
         if (b_ > greatest) { greatest = b_ }
         if (width_of[i] > greatest) { greatest = width_of[i] }
         if (-width_of[i] < least) { least = -width_of[i] }
+        name[i] = shorten(name[i], 60)
         if (strlen(name[i]) > longest) { longest = strlen(name[i]) }
     }
 }

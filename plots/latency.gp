@@ -85,7 +85,7 @@ plot guide(x, 1) linecolor rgb grey linewidth 0.9 title "as S", \
     for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) smooth unique \
         with lines linecolor rgb colour_of(arm_nr(l)) linewidth 1.6 notitle, \
     for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) \
-        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title title_of(l), \
+        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 34), \
     for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_p10) / unit):(0):((real_of(c_p90) - real_of(c_p10)) / unit) \
         with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle, \
     for [l = 1:(limits ? lines_nr : 0)] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) * real_of(c_limit_pct) / 100 / unit) smooth unique \

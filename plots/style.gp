@@ -35,6 +35,8 @@ real_of(c) = c > 0 ? (valid(c) ? column(c) : NaN) : NaN
 has(list, s) = strstrt(" " . list . " ", " " . s . " ") > 0
 add(list, s) = has(list, s) ? list : list . (list eq "" ? "" : " ") . s
 index_of(list, s) = int(sum [i_ = 1:words(list)] (word(list, i_) eq s ? i_ : 0))
+# The middle goes where a label is longer than there is room for.
+shorten(s, most) = strlen(s) > most ? s[1:most / 2 - 1] . ".." . s[strlen(s) - most / 2 + 2:] : s
 blank_free(s) = strlen(s) ? s : "-"
 
 # ---- colours: Okabe and Ito's, told apart with every kind of colour vision ----
