@@ -39,6 +39,9 @@ void file_add_dir(struct strbuf *sb, const char *path);
 /* The part behind the last slash, inside `path`. */
 const char *file_base(const char *path);
 
+/* The part of an absolute path that lies below the working folder, inside `path`; else `path`: what
+ * is published names no folder of one machine where that can be helped. */
+const char *file_below(const char *path);
 /* Lower-case hex of the SHA-256 (sha256.h) of a file, terminated. */
 int file_sha256(const char *path, char hex[65], struct err *err);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -106,4 +107,13 @@ const char *file_base(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
+}
+
+const char *file_below(const char *path)
+{
+    char dir[4096];
+    size_t len = getcwd(dir, sizeof(dir)) ? strlen(dir) : 0;
+
+    return len > 1 && !strncmp(path, dir, len) && path[len] == '/' && path[len + 1] ? path + len + 1
+                                                                                    : path;
 }

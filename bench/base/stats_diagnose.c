@@ -13,6 +13,11 @@
 #define AUTOCORR_MAX   0.2
 #define AUTOCORR_MIN_M 12
 #define DISCARD_P      0.01
+#define BIMODAL_MIN_NR 20
+#define BIMODAL_PART   10 /* a group is at least one in so many */
+#define BIMODAL_TICKS  5.0
+#define BIMODAL_RANGES 2.0
+#define BIMODAL_SHARE  0.01 /* of the median */
 
 static int sign(double x)
 {
@@ -236,6 +241,34 @@ void diagnose_discard(const size_t *drops, size_t nr_arms, struct diagnose_disca
         }
     }
     out->flag = out->p < DISCARD_P;
+}
+
+static double quartile_range(const double *sorted, size_t nr)
+{
+    return stats_quantile_sorted(sorted, nr, 0.75) - stats_quantile_sorted(sorted, nr, 0.25);
+}
+
+void diagnose_bimodal(double *values, size_t nr, double tick, struct diagnose_bimodal *out)
+{
+    size_t least = (nr + BIMODAL_PART - 1) / BIMODAL_PART;
+
+    *out = (struct diagnose_bimodal){.gap = NAN};
+    if (nr < BIMODAL_MIN_NR)
+        return;
+    stats_sort(values, nr);
+    for (size_t i = least; i <= nr - least; i++) {
+        double gap = values[i] - values[i - 1];
+
+        if (!(gap <= out->gap)) {
+            out->gap = gap;
+            out->below = i;
+        }
+    }
+    double range = fmax(quartile_range(values, out->below),
+                        quartile_range(values + out->below, nr - out->below));
+    /* Processes that lie a few per mille apart are what clusters are for, and no second mode. */
+    out->flag = out->gap > BIMODAL_TICKS * tick && out->gap > BIMODAL_RANGES * range &&
+                out->gap > BIMODAL_SHARE * values[nr / 2];
 }
 
 bool diagnose_clock(enum verdict time, enum verdict cycles)

@@ -92,6 +92,22 @@ struct diagnose_discard {
 
 void diagnose_discard(const size_t *drops, size_t nr_arms, struct diagnose_discard *out);
 
+/*
+ * Whether times fall into two groups. harness.md gives no formula, so this one is the project's own
+ * choice: the values are split at the largest gap that leaves at least 10 % of them on either side,
+ * and the gap is held against the timer's step and against the interquartile range of each group.
+ * A few outliers are no group, and a gap of few ticks is quantisation.
+ */
+struct diagnose_bimodal {
+    double gap;   /* width of that gap, in the unit of the values */
+    size_t below; /* values below it */
+    bool flag; /* nr >= 20, gap > 5 ticks, > 2x the larger interquartile range, > 1 % of the median
+                */
+};
+
+/* Sorts `values`, which hold no NaN. `tick` is the timer's step in their unit; NaN never flags. */
+void diagnose_bimodal(double *values, size_t nr, double tick, struct diagnose_bimodal *out);
+
 /* Time says FASTER or SLOWER, cycles (the same comparison on t times the SM clock) say SAME. */
 bool diagnose_clock(enum verdict time, enum verdict cycles);
 

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "config_args.h"
 #include "exit.h"
+#include "file.h"
 #include "ui.h"
 
 #define AB_MAX 8
@@ -76,9 +77,10 @@ static json_t *branches_json(const struct ab *ab)
     json_t *list = json_array();
     for (size_t i = 0; i < ab->nr; i++) {
         const struct branch *b = &ab->branch[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", b->name, "label",
-                                              b->label, "library", b->library, "describe",
-                                              b->describe, "diff_sha256", b->diff_sha256));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", b->name, "label",
+                                        b->label, "library", file_below(b->library), "describe",
+                                        b->describe, "diff_sha256", b->diff_sha256));
     }
     return list;
 }

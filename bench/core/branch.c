@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "branch_disk.h"
 #include "branch_git.h"
 #include "child.h"
 #include "file.h"
@@ -93,7 +94,7 @@ static void add_cache(struct strbuf *sb, const struct branch_request *r)
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (r->cache)
         strbuf_addstr(sb, r->cache);
-    else if (xdg && *xdg)
+    else if (xdg && *xdg == '/') /* the specification: ignore one that is not absolute */
         strbuf_addf(sb, "%s/sab", xdg);
     else
         strbuf_addf(sb, "%s/.cache/sab", home && *home ? home : "/tmp");
@@ -134,19 +135,29 @@ static void add_key(struct strbuf *sb, const struct branch_git *git, const struc
 
 /* ---- building ---- */
 
-/* The last lines of a log, indented. */
-static void add_log_end(struct strbuf *sb, const char *path)
+/* The last lines of a log. */
+static const char *log_end(const struct strbuf *text)
 {
-    struct strbuf text = STRBUF_INIT;
     size_t lines = 0, at;
 
-    if (!file_read(path, &text, (size_t)64 << 20, NULL)) {
-        for (at = text.len; at > 0 && lines <= LOG_LINES; at--)
-            if (text.buf[at - 1] == '\n')
-                lines++;
-        strbuf_addstr(sb, text.buf + at);
-    }
+    for (at = text->len; at > 0 && lines <= LOG_LINES; at--)
+        if (text->buf[at - 1] == '\n')
+            lines++;
+    return text->buf + at + (text->buf[at] == '\n');
+}
+
+/* Why the build in DIR failed. */
+static int build_failed(const struct branch_git *git, const char *dir, const char *log,
+                        const struct err *why, struct err *err)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    file_read(log, &text, (size_t)64 << 20, NULL);
+    if (why->kind == ERR_INTERRUPTED || !branch_disk_check(dir, text.buf, git->name, err))
+        err_set(err, why->kind, "'%s' does not build: %s; its log is '%s'%s%.600s", git->name,
+                why->text, log, text.len ? " and ends so:\n" : "", log_end(&text));
     strbuf_release(&text);
+    return -1;
 }
 
 /* Runs a command with its output behind the log. Ctrl-C ends it. */
@@ -160,7 +171,8 @@ static int run_logged(const char *const *argv, const char *log, const struct bra
     if (fd < 0)
         return err_errno(err, ERR_ENVIRONMENT, "cannot write the build log '%s'", log);
     struct child_fd fds[] = {{fd, 1}, {fd, 2}};
-    struct child_options options = {.argv = argv, .fds = fds, .nr_fds = 2};
+    const char *env[] = {"LC_ALL=C", NULL}; /* branch_disk_check() reads what is said */
+    struct child_options options = {.argv = argv, .env = env, .fds = fds, .nr_fds = 2};
     int ret = child_spawn(&child, &options, err);
     close(fd);
     if (ret)
@@ -216,13 +228,14 @@ static int run_cmake(const char *source, const char *build, const char *log, con
 static int build_into(const char *dir, const struct branch_git *git, const char *describe,
                       const struct branch_request *r, struct err *err)
 {
-    struct strbuf source = STRBUF_INIT, build = STRBUF_INIT, log = STRBUF_INIT, end = STRBUF_INIT;
+    struct strbuf source = STRBUF_INIT, build = STRBUF_INIT, log = STRBUF_INIT;
     struct err why = ERR_INIT;
     int ret = -1;
 
     strbuf_addf(&log, "%s.log", dir);
     strbuf_addf(&build, "%s/build", dir);
     unlink(log.buf);
+    branch_disk_remove(build.buf); /* what a killed build left may be cut short */
     if (branch_git_source(git, dir, &source, err))
         goto out;
     strbuf_addstr(&source, "/kernels");
@@ -230,18 +243,17 @@ static int build_into(const char *dir, const struct branch_git *git, const char 
         err_set(err, ERR_CONFIG, "'%s' has no folder kernels/: there is no library to build",
                 git->name);
     } else if (run_cmake(source.buf, build.buf, log.buf, describe, r, &why)) {
-        add_log_end(&end, log.buf);
-        err_set(err, why.kind, "'%s' does not build: %s; its log is '%s'%s%.600s", git->name,
-                why.text, log.buf, *end.buf ? " and ends so:\n" : "", end.buf);
+        build_failed(git, dir, log.buf, &why, err);
     } else {
         ret = 0;
     }
     branch_git_drop(git, dir);
 out:
+    if (ret)
+        branch_disk_remove(build.buf);
     strbuf_release(&source);
     strbuf_release(&build);
     strbuf_release(&log);
-    strbuf_release(&end);
     return ret;
 }
 

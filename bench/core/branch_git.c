@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "branch_disk.h"
 #include "child.h"
 #include "file.h"
 #include "sha256.h"
@@ -28,7 +29,9 @@ void branch_git_release(struct branch_git *git)
 
 static int run_git(const char *const *argv, struct strbuf *out, struct err *err)
 {
-    struct child_options options = {.argv = argv};
+    /* branch_disk_check() reads what is said; `git diff` must not refresh the user's index. */
+    const char *env[] = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", NULL};
+    struct child_options options = {.argv = argv, .env = env};
     return child_run(&options, GIT_TIMEOUT_MS, GIT_MAX_BYTES, out, err);
 }
 
@@ -177,11 +180,16 @@ int branch_git_source(const struct branch_git *git, const char *dir, struct strb
     }
     branch_git_drop(git, dir); /* what a killed build left */
     add_source(out, dir);
-    const char *argv[] = {"git",     "-C",      git->top, "worktree", "add", "--detach",
-                          "--force", "--quiet", out->buf, git->sha,   NULL};
-    int ret = run_git(argv, &text, err);
-    if (ret)
+    /* In two steps: `worktree add` would run the user's hooks, and would remove what it could not
+     * finish before the disk can be looked at. */
+    const char *add[] = {"git",           "-C",      git->top,  "worktree", "add",    "--detach",
+                         "--no-checkout", "--force", "--quiet", out->buf,   git->sha, NULL};
+    const char *fill[] = {"git", "-C", out->buf, "reset", "--hard", "--quiet", NULL};
+    int ret = run_git(add, &text, err) || run_git(fill, &text, err) ? -1 : 0;
+    if (ret && !branch_disk_check(dir, text.buf, git->name, err))
         err_prefix(err, "a worktree for '%s': %.300s", git->name, text.buf);
+    if (ret)
+        branch_git_drop(git, dir);
     strbuf_release(&text);
     return ret;
 }
@@ -194,12 +202,14 @@ void branch_git_drop(const struct branch_git *git, const char *dir)
     if (git->worktree)
         return;
     add_source(&src, dir);
+    /* Not `git worktree prune`: that forgets worktrees of the user on disks not mounted now. */
     const char *remove[] = {"git",     "-C",      git->top, "worktree", "remove",
                             "--force", "--force", src.buf,  NULL};
-    const char *prune[] = {"git", "-C", git->top, "worktree", "prune", NULL};
-    if (file_exists(src.buf))
+    run_git(remove, &text, &quiet);
+    if (file_exists(src.buf)) {
+        branch_disk_remove(src.buf);
         run_git(remove, &text, &quiet);
-    run_git(prune, &text, &quiet);
+    }
     strbuf_release(&src);
     strbuf_release(&text);
 }

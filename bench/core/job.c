@@ -87,13 +87,12 @@ static json_t *cases_to_json(const struct job *job)
 
 json_t *job_to_json(const struct job *job)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:o, s:o}",
-                     "mode", mode_names[job->mode], "run_id", job->run_id, "config_name",
-                     job->config_name, "config_text", job->config_text, "plan_hash", job->plan_hash,
-                     "scratch", job->scratch, "own_library", job->own_library, "kind",
-                     (int)job->kind, "threads", job->threads, "timer", (int)job->timer, "process",
-                     job->process, "tick_ns", job->tick_ns, "arms", arms_to_json(job), "cases",
-                     cases_to_json(job));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o}", "mode",
+                     mode_names[job->mode], "run_id", job->run_id, "config_name", job->config_name,
+                     "config_text", job->config_text, "plan_hash", job->plan_hash, "scratch",
+                     job->scratch, "own_library", job->own_library, "kind", (int)job->kind,
+                     "threads", job->threads, "timer", (int)job->timer, "process", job->process,
+                     "arms", arms_to_json(job), "cases", cases_to_json(job));
 }
 
 static int take(char **out, const char *value, struct err *err)
@@ -150,11 +149,11 @@ int job_from_json(struct job *job, const json_t *json, struct err *err)
     int kind, timer;
 
     if (json_unpack((json_t *)json,
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:F, s:o, s:o}",
-                    "mode", &mode, "run_id", &run_id, "config_name", &name, "config_text", &text,
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o}", "mode",
+                    &mode, "run_id", &run_id, "config_name", &name, "config_text", &text,
                     "plan_hash", &hash, "scratch", &scratch, "own_library", &own, "kind", &kind,
-                    "threads", &job->threads, "timer", &timer, "process", &job->process, "tick_ns",
-                    &job->tick_ns, "arms", &arms, "cases", &cases))
+                    "threads", &job->threads, "timer", &timer, "process", &job->process, "arms",
+                    &arms, "cases", &cases))
         return err_set(err, ERR_BUG, "the job cannot be read");
     job->kind = (enum sab_device)kind;
     job->timer = (enum device_timer)timer;

@@ -59,7 +59,6 @@ struct job {
     int threads;
     enum device_timer timer;
     int process; /* replicate, from 0 */
-    double tick_ns;
     struct job_arm *arm;
     size_t arms_nr;
     struct job_case *item;

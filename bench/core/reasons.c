@@ -29,6 +29,10 @@ static const struct reason reasons[] = {
      "run the case again on a quiet machine"},
     {"discard", "rounds were dropped because of this arm far more often than because of others",
      "compare power and clocks in samples.csv; the kept rounds may favour this arm"},
+    {"bimodal",
+     "the times of the arm or of its baseline fall into two groups with a gap between them",
+     "see in the run-order chart what switches; where whole processes differ, the ratio is free of "
+     "it but the medians are not"},
     {"clock", "the arms differ in time but not in clock cycles: the running clock decided",
      "read it as a difference in power, or compare with pace = sustained"},
     {"aa_alarm", "the same file with the same options came out different from itself",

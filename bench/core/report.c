@@ -44,6 +44,23 @@ static const char *any_baseline(const struct report_view *view)
     return "the baseline";
 }
 
+/* In `ab` of several arms each has a baseline of its own. */
+static const char *common_baseline(const struct report_view *view)
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; i < view->cases->nr; i++) {
+        const struct case_row *base = view->entry[i].base;
+
+        if (!report_is_compared(&view->cases->row[i]) || !base || !base->arm)
+            continue;
+        if (name && strcmp(name, base->arm) != 0)
+            return "its own baseline";
+        name = base->arm;
+    }
+    return name ? name : any_baseline(view);
+}
+
 static void add_counts(const struct report_counts *c, struct strbuf *out)
 {
     strbuf_addf(out, "%zu row%s: %zu faster, %zu same, %zu slower, %zu unsure, %zu failed", c->rows,
@@ -111,7 +128,7 @@ void report_sentence(const struct report_view *view, struct strbuf *out, bool ma
         strbuf_addf(out, "Time, lower is better; change = ");
         add_escaped(out, view->candidates.nr == 1 ? view->candidates.items[0] : "each arm");
         strbuf_addstr(out, " against ");
-        add_escaped(out, any_baseline(view));
+        add_escaped(out, common_baseline(view));
         strbuf_addch(out, '.');
     }
     strbuf_addf(out, "%s\n", bold);
@@ -258,6 +275,7 @@ int report_markdown(const struct case_table *cases, const json_t *run, struct st
     strbuf_addch(out, '\n');
     int ret = report_tables(&view, out, err) || report_exceptions(&view, out, err);
     if (!ret) {
+        report_outputs(&view, out);
         report_method(&view, out);
         ret = report_details(&view, out, err);
     }

@@ -18,9 +18,9 @@
 
 /*
  * Markdown in the order of harness.md 4.1: a failed A' check, the verdict sentence, one table per
- * candidate arm (times per arm where there is no candidate), exceptions, the method, a folded
- * block. Sweeps of more than 40 rows are folded, and cut where the whole would pass
- * REPORT_MAX_CHARS, saying so. `run` may be NULL. ERR_MEMORY.
+ * candidate arm (times per arm where there is no candidate), exceptions, whether
+ * outputs agree, the method, a folded block. Sweeps of more than 40 rows are folded, and cut where
+ * the whole would pass REPORT_MAX_CHARS, saying so. `run` may be NULL. ERR_MEMORY.
  */
 int report_markdown(const struct case_table *cases, const json_t *run, struct strbuf *out,
                     struct err *err);

@@ -12,12 +12,13 @@
 #define REPORT_ENVIRONMENT_CHARS 5000
 #define REPORT_CONFIG_CHARS      7000
 #define REPORT_COMMAND_CHARS     6000
+#define REPORT_OUTPUTS_CHARS     1500
 #define REPORT_VISIBLE_ROWS      40
 
 /* What the report needs to know of a row beside its cells. */
 struct report_entry {
     char *label;                 /* the case for people: "8.32.1024.128, 0.10" */
-    const struct case_row *base; /* the baseline's row of the same case, NULL without */
+    const struct case_row *base; /* what the row names as baseline, else its case's; or NULL */
 };
 
 struct report_view {
@@ -76,6 +77,8 @@ void add_escaped(struct strbuf *sb, const char *text);
 int report_tables(const struct report_view *view, struct strbuf *out, struct err *err);
 void report_sentence(const struct report_view *view, struct strbuf *out, bool markdown);
 int report_exceptions(const struct report_view *view, struct strbuf *out, struct err *err);
+/* report_outputs.c: how the outputs of each candidate compare with its baseline's. */
+void report_outputs(const struct report_view *view, struct strbuf *out);
 void report_method(const struct report_view *view, struct strbuf *out);
 int report_details(const struct report_view *view, struct strbuf *out, struct err *err);
 

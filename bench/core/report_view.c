@@ -187,6 +187,14 @@ static int labels_choose(struct report_view *view, struct err *err)
     return labels_make(view, LABEL_ID, err);
 }
 
+/* A case may have several baselines, as in `ab` of several arms: the row's own word goes first. */
+static bool is_base_of(const struct case_row *base, const struct case_row *row)
+{
+    if (strcmp(id_of(base), id_of(row)) != 0)
+        return false;
+    return row->baseline ? cell_is(base->arm, row->baseline) : report_is_role(base, "baseline");
+}
+
 static int bases_find(struct report_view *view, struct err *err)
 {
     const struct case_table *t = view->cases;
@@ -197,8 +205,7 @@ static int bases_find(struct report_view *view, struct err *err)
 
         for (size_t k = 0; k < t->nr; k++) {
             size_t at = (last + k) % t->nr;
-            if (report_is_role(&t->row[at], "baseline") &&
-                !strcmp(id_of(&t->row[at]), id_of(row))) {
+            if (is_base_of(&t->row[at], row)) {
                 view->entry[i].base = &t->row[at];
                 last = at;
                 break;

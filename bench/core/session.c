@@ -220,7 +220,6 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
     job->kind = s->kind;
     job->threads = s->plan.set.threads;
     job->timer = timer_for(s, mode);
-    job->tick_ns = s->info.tick_ns;
     if (copy_text(&job->run_id, run_id ? run_id : "", err) ||
         copy_text(&job->config_name, s->request->config, err) ||
         copy_text(&job->config_text, s->config_text.buf, err) ||
@@ -235,7 +234,8 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
         const struct arm_entry *e = &s->arms.item[i];
         struct job_arm *a = &job->arm[job->arms_nr++];
         if (copy_text(&a->label, e->label, err) || copy_text(&a->library, arm_entry_file(e), err) ||
-            copy_text(&a->origin, e->origin, err) || copy_text(&a->sha256, e->lib->sha256, err) ||
+            copy_text(&a->origin, file_below(e->origin), err) ||
+            copy_text(&a->sha256, e->lib->sha256, err) ||
             copy_text(&a->arm, s->plan.arm[e->plan_arm].name, err))
             return -1;
         a->duplicate = e->duplicate;

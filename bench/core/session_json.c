@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "sab_build.h"
 #include "session.h"
 
@@ -80,7 +81,7 @@ static json_t *libraries_json(const struct session *s)
     for (size_t i = 0; i < s->arms.libraries_nr; i++) {
         const struct library *lib = s->arms.library[i];
         json_t *o = json_object();
-        set_text(o, "path", lib->path);
+        set_text(o, "path", file_below(lib->path));
         set_text(o, "sha256", lib->sha256);
         set_text(o, "name", lib->table->name);
         set_text(o, "describe", lib->table->describe);
@@ -222,7 +223,7 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
         row_set(&row->device, s->info.name, err) || row_set(&row->status, status, err) ||
         row_set(&row->status_text, text, err) || row_set(&row->problem, "same", err) ||
         (other && other != e && row_set(&row->baseline, other->label, err)) ||
-        row_set(&row->library, e->origin, err) ||
+        row_set(&row->library, file_below(e->origin), err) ||
         row_set(&row->library_sha256, e->lib->sha256, err))
         return -1;
     for (size_t a = 0; a < item->c.op->axes_nr; a++)

@@ -96,7 +96,6 @@ int store_status(struct store *s, const char *case_id, const char *arm, const ch
 
 static int append_samples(struct store *s, const char *text, struct err *err)
 {
-    struct strbuf sb = STRBUF_INIT;
     struct sample_table got;
     int ret = -1;
 
@@ -116,7 +115,6 @@ static int append_samples(struct store *s, const char *text, struct err *err)
     ret = 0;
 out:
     free(path);
-    strbuf_release(&sb);
     sample_table_release(&got);
     return ret;
 }

@@ -128,6 +128,38 @@ static int diagnose_discards(const struct case_samples *cs, struct case_row *row
     return d.flag ? row_add_reason(row, "discard", err) : 0;
 }
 
+/* Whether the kept spans of one arm of the case fall into two groups. */
+static int spans_bimodal(const struct case_samples *cs, const char *arm, double tick_ns, bool *flag,
+                         struct err *err)
+{
+    double *span_ns = malloc((cs->nr + 1) * sizeof(*span_ns));
+    struct diagnose_bimodal b;
+    size_t nr = 0;
+
+    if (!span_ns)
+        return err_memory(err);
+    for (size_t i = 0; i < cs->nr; i++) {
+        const struct sample_row *s = cs->sample[i];
+        if (!s->drop_reason && !strcmp(s->arm, arm) && isfinite(s->span_ns))
+            span_ns[nr++] = s->span_ns;
+    }
+    diagnose_bimodal(span_ns, nr, tick_ns, &b);
+    *flag = b.flag;
+    free(span_ns);
+    return 0;
+}
+
+static int diagnose_groups(const struct case_samples *cs, struct case_row *row,
+                           const struct case_row *base, struct err *err)
+{
+    bool of_arm, of_base;
+
+    if (spans_bimodal(cs, row->arm, row->tick_ns, &of_arm, err) ||
+        spans_bimodal(cs, base->arm, base->tick_ns, &of_base, err))
+        return -1;
+    return of_arm || of_base ? row_add_reason(row, "bimodal", err) : 0;
+}
+
 int diagnose_arm(const struct case_samples *cs, struct case_row *row, const struct case_row *base,
                  const struct paired_processes *pp, const struct verdict_result *v,
                  const struct verdict_result *cycles, struct err *err)
@@ -150,7 +182,7 @@ int diagnose_arm(const struct case_samples *cs, struct case_row *row, const stru
         return -1;
     if (cycles && diagnose_clock(v->verdict, cycles->verdict) && row_add_reason(row, "clock", err))
         return -1;
-    if (diagnose_cells_of(cs, row, base, v, err))
+    if (diagnose_cells_of(cs, row, base, v, err) || diagnose_groups(cs, row, base, err))
         return -1;
     return diagnose_discards(cs, row, err);
 }

@@ -37,7 +37,6 @@ struct work {
     const void *baseline_arm; /* whose outputs those are */
     struct work_oracle *oracle;
     size_t oracles_nr;
-    double oracle_s; /* wall time spent on it */
 };
 
 /* Bytes of all tensors with their guards. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -115,13 +114,6 @@ static void cache_write(const char *path, uint64_t key, const struct op_slices *
     strbuf_release(&sb);
 }
 
-static double now_s(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const char *signature,
                        const char *scratch, int threads, struct op_slices *s, struct err *err)
 {
@@ -151,7 +143,6 @@ int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char 
 {
     char *signature = signature_of(kernel);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    double begin = now_s();
 
     if (!signature)
         return err_memory(err);
@@ -176,7 +167,6 @@ int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char 
     if (w->c.op->slices(&w->c, flops, &o->slices, err) ||
         oracle_fill(w, kernel, signature, scratch, (int)cores, &o->slices, err))
         return -1;
-    w->oracle_s += now_s() - begin;
     *out = &o->slices;
     return 0;
 }

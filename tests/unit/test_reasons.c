@@ -14,7 +14,7 @@ static const char *const expected[] = {
     "few",           "few_processes",   "budget",      "multiple",   "a_prime",  "drift",
     "slot",          "carry",           "autocorr",    "halves",     "discard",  "clock",
     "same_sass",     "activity_change", "no_baseline", "on_delta",   "across",   "unsafe",
-    "sampled_check", "dropped",         "env",         "timer_tick", "aa_alarm",
+    "sampled_check", "dropped",         "env",         "timer_tick", "aa_alarm", "bimodal",
 };
 
 static void every_reason_is_explained(void **state)

@@ -213,6 +213,87 @@ static void exceptions(void **state)
     case_table_release(&t);
 }
 
+static void outputs(struct case_row *row, const char *equal, double rel_l2, double jitter)
+{
+    row_set(&row->bits_equal, equal, NULL);
+    row->rel_l2_baseline = rel_l2;
+    row->jitter_baseline = jitter;
+}
+
+static void outputs_against_the_baseline(void **state)
+{
+    struct case_table t;
+
+    (void)state;
+    fill_worked(&t);
+    char *text = markdown(&t, NULL);
+    assert_null(strstr(text, "Outputs"));
+    free(text);
+    outputs(&t.row[1], "yes", 0, 0);
+    outputs(&t.row[2], "no", 1, 1); /* the baseline's twin is no candidate */
+    outputs(&t.row[4], "no", 9.2e-6, 9.1e-6);
+    text = markdown(&t, NULL);
+    assert_non_null(strstr(text,
+                           "\n\nOutputs: bits equal to base in 1 of 2 rows; `s.S4096` relative "
+                           "L2 9.2e-6 between them, base's own run-to-run jitter 9.1e-6.\n\n*"));
+    free(text);
+    outputs(&t.row[1], "no", NAN, 0);
+    row_set(&t.row[4].bits_equal, "yes", NULL);
+    text = markdown(&t, NULL);
+    assert_non_null(strstr(text, "`s.B8` relative L2 not known between them, base's own run-to-run "
+                                 "jitter 0.\n"));
+    free(text);
+    case_table_release(&t);
+}
+
+static void many_outputs_differ(void **state)
+{
+    struct case_table t;
+    char id[16];
+
+    (void)state;
+    table_init(&t);
+    for (int i = 0; i < 9; i++) {
+        snprintf(id, sizeof(id), "s.%d", i);
+        add(&t, id, "1 2 64 128", "base", "baseline", 1000);
+        outputs(add(&t, id, "1 2 64 128", "head", "candidate", 1000), "no", 1e-3, 2e-3);
+    }
+    char *text = markdown(&t, NULL);
+    assert_non_null(strstr(text, "bits equal to base in 0 of 9 rows; `s.0` "));
+    assert_non_null(strstr(text, "; `s.5` relative L2 1.0e-3, jitter 2.0e-3; and 3 more.\n"));
+    free(text);
+    case_table_release(&t);
+}
+
+/* Two arms at two revisions: each stands against itself, whichever baseline comes first. */
+static void each_arm_has_its_own_baseline(void **state)
+{
+    static const char *const names[][2] = {{"mma@main", "mma@topic"},
+                                           {"wgmma@main", "wgmma@topic"}};
+    struct case_table t;
+
+    (void)state;
+    table_init(&t);
+    for (int i = 0; i < 2; i++)
+        add(&t, "s.B8", "8 32 1024 128", names[i][0], "baseline", 200000 * (i + 1));
+    for (int i = 0; i < 2; i++) {
+        struct case_row *row =
+            add(&t, "s.B8", "8 32 1024 128", names[i][1], "candidate", 100000 * (i + 1));
+        row_set(&row->baseline, names[i][0], NULL);
+        change(row, -50, -51, -49, "FASTER");
+        outputs(row, "yes", 0, 0);
+    }
+    char *text = markdown(&t, NULL);
+    assert_non_null(strstr(text, "change = each arm against its own baseline.**"));
+    assert_non_null(strstr(text, "**wgmma@topic against wgmma@main**"));
+    assert_non_null(strstr(text, "| wgmma@main µs | wgmma@topic µs |"));
+    assert_non_null(strstr(text, "| 400.00 | 200.00 |"));
+    assert_non_null(
+        strstr(text, "Outputs of wgmma@topic: bits equal to wgmma@main in 1 of 1 row.\n"));
+    free(text);
+    case_table_release(&t);
+}
+
 static void times_without_candidates(void **state)
 {
     struct case_table t;
@@ -326,6 +407,9 @@ int main(void)
         cmocka_unit_test(no_run_json),
         cmocka_unit_test(failed_a_prime_stands_first),
         cmocka_unit_test(exceptions),
+        cmocka_unit_test(outputs_against_the_baseline),
+        cmocka_unit_test(many_outputs_differ),
+        cmocka_unit_test(each_arm_has_its_own_baseline),
         cmocka_unit_test(times_without_candidates),
         cmocka_unit_test(long_sweeps_are_folded),
         cmocka_unit_test(labels_tell_cases_apart),

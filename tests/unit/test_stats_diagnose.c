@@ -211,6 +211,103 @@ static void test_clock(void **state)
     assert_false(diagnose_clock(VERDICT_UNSURE, VERDICT_SAME));
 }
 
+/* `nr` values from `from` in steps of `step`. */
+static void fill_steps(double *values, size_t nr, double from, double step)
+{
+    for (size_t i = 0; i < nr; i++)
+        values[i] = from + (double)i * step;
+}
+
+/* 1000..1011 and 2000..2007, the upper group first: quartile ranges 5.5 and 3.5, gap 989. */
+static void test_bimodal_two_groups(void **state)
+{
+    double values[20];
+    struct diagnose_bimodal b;
+
+    (void)state;
+    fill_steps(values, 8, 2000, 1);
+    fill_steps(values + 8, 12, 1000, 1);
+    diagnose_bimodal(values, 20, 32, &b);
+    assert_near(b.gap, 989, 0);
+    assert_int_equal(b.below, 12);
+    assert_true(b.flag);
+    diagnose_bimodal(values, 20, 198, &b); /* 5 ticks are 990 */
+    assert_false(b.flag);
+    diagnose_bimodal(values, 20, NAN, &b);
+    assert_false(b.flag);
+    diagnose_bimodal(values, 19, 32, &b);
+    assert_nan(b.gap);
+    assert_false(b.flag);
+    diagnose_bimodal(values, 0, 32, &b);
+    assert_false(b.flag);
+}
+
+/* One far outlier beside two groups must not hide them: its gap leaves too few on one side. */
+static void test_bimodal_behind_an_outlier(void **state)
+{
+    double values[21];
+    struct diagnose_bimodal b;
+
+    (void)state;
+    fill_steps(values, 10, 1000, 1);
+    fill_steps(values + 10, 10, 2000, 1);
+    values[20] = 90000;
+    diagnose_bimodal(values, 21, 32, &b);
+    assert_near(b.gap, 991, 0);
+    assert_int_equal(b.below, 10);
+    assert_true(b.flag);
+}
+
+/* The gap of twice the larger quartile range: 0..90 in steps of 10 has one of 45. */
+static void test_bimodal_against_spread(void **state)
+{
+    double values[20];
+    struct diagnose_bimodal b;
+
+    (void)state;
+    fill_steps(values, 10, 0, 10);
+    fill_steps(values + 10, 10, 180, 1);
+    diagnose_bimodal(values, 20, 1, &b);
+    assert_near(b.gap, 90, 0);
+    assert_false(b.flag);
+    for (size_t i = 10; i < 20; i++)
+        values[i] += 0.5;
+    diagnose_bimodal(values, 20, 1, &b);
+    assert_near(b.gap, 90.5, 0);
+    assert_true(b.flag);
+}
+
+static void test_bimodal_one_group(void **state)
+{
+    double values[120];
+    struct diagnose_bimodal b;
+
+    (void)state;
+    fill_steps(values, 120, 1000, 50); /* broad */
+    diagnose_bimodal(values, 120, 1, &b);
+    assert_near(b.gap, 50, 0);
+    assert_false(b.flag);
+    fill_steps(values, 109, 1000, 1); /* 11 of 120 are less than a tenth */
+    fill_steps(values + 109, 11, 9000, 1);
+    diagnose_bimodal(values, 120, 1, &b);
+    assert_false(b.flag);
+    for (size_t i = 0; i < 120; i++) /* steps of a tick, no spread inside them */
+        values[i] = 32 * (double)(40 + i % 3);
+    diagnose_bimodal(values, 120, 32, &b);
+    assert_near(b.gap, 32, 0);
+    assert_false(b.flag);
+    for (size_t i = 0; i < 120; i++) /* five ticks apart, still not more */
+        values[i] = 32 * (double)(40 + 5 * (i % 2));
+    diagnose_bimodal(values, 120, 32, &b);
+    assert_near(b.gap, 160, 0);
+    assert_false(b.flag);
+    for (size_t i = 0; i < 120; i++)
+        values[i] = 32;
+    diagnose_bimodal(values, 120, 32, &b);
+    assert_near(b.gap, 0, 0);
+    assert_false(b.flag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +320,10 @@ int main(void)
         cmocka_unit_test(test_autocorr),
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_discard),
+        cmocka_unit_test(test_bimodal_two_groups),
+        cmocka_unit_test(test_bimodal_behind_an_outlier),
+        cmocka_unit_test(test_bimodal_against_spread),
+        cmocka_unit_test(test_bimodal_one_group),
         cmocka_unit_test(test_clock),
     };
 
