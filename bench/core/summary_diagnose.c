@@ -152,7 +152,7 @@ static int spans_bimodal(const struct case_samples *cs, const char *arm, double 
 static int diagnose_groups(const struct case_samples *cs, struct case_row *row,
                            const struct case_row *base, struct err *err)
 {
-    bool of_arm, of_base;
+    bool of_arm = false, of_base = false;
 
     if (spans_bimodal(cs, row->arm, row->tick_ns, &of_arm, err) ||
         spans_bimodal(cs, base->arm, base->tick_ns, &of_base, err))
