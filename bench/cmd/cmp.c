@@ -3,7 +3,7 @@
 #include "cmd.h"
 #include "cmp.h"
 #include "exit.h"
-#include "option.h"
+#include "words.h"
 
 struct cmp_args {
     bool help;
@@ -18,20 +18,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static int usage(void)
-{
-    struct strbuf sb = STRBUF_INIT;
-
-    strbuf_addstr(&sb,
-                  "usage: bench cmp OLD NEW [options]\n\n"
-                  "Compares two finished results folders. They were not measured together, so the "
-                  "comparison is\nunpaired and says so: prefer `bench ab`, or two arms in one run, "
-                  "where you can.\nThe exit status says nothing about the verdicts.\n\n");
-    option_add_help(&sb, options, OPTIONS_NR);
-    fputs(sb.buf, stdout);
-    strbuf_release(&sb);
-    return EXIT_OK;
-}
+static const struct words words = {
+    "usage: bench cmp OLD NEW [options]\n\n"
+    "Compares two finished results folders. They were not measured together, so the "
+    "comparison is\nunpaired and says so: prefer `bench ab`, or two arms in one run, "
+    "where you can.\nThe exit status says nothing about the verdicts.\n\n",
+    options, OPTIONS_NR};
 
 static void compare(const char *before, const char *after, bool markdown, struct err *err)
 {
@@ -56,16 +48,10 @@ int cmd_cmp(int argc, const char **argv)
     struct cmp_args args = {0};
     struct option_result result;
     struct err err = ERR_INIT;
+    int status;
 
-    option_result_init(&result);
-    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
-        option_result_release(&result);
-        return exit_report(&err);
-    }
-    if (args.help) {
-        option_result_release(&result);
-        return usage();
-    }
+    if (!words_parse(&words, &args, &args.help, argc, argv, &result, &status))
+        return status;
     if (result.nr_args != 2)
         err_set(&err, ERR_CONFIG,
                 "cmp takes two results folders, %zu were given: bench cmp OLD NEW", result.nr_args);

@@ -3,10 +3,10 @@
 #include "cmd.h"
 #include "exit.h"
 #include "merge.h"
-#include "option.h"
 #include "plot.h"
 #include "report.h"
 #include "ui.h"
+#include "words.h"
 
 struct merge_args {
     bool across_gpus, force, quiet, help;
@@ -24,19 +24,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static int usage(void)
-{
-    struct strbuf sb = STRBUF_INIT;
-
-    strbuf_addstr(&sb, "usage: bench merge OUT IN IN... [options]\n\n"
-                       "Joins finished runs of one plan into a results folder of its own, as if "
-                       "their processes had\nrun in one. Plan, protocol, schema, device and "
-                       "libraries must be the same.\n\n");
-    option_add_help(&sb, options, OPTIONS_NR);
-    fputs(sb.buf, stdout);
-    strbuf_release(&sb);
-    return EXIT_OK;
-}
+static const struct words words = {
+    "usage: bench merge OUT IN IN... [options]\n\n"
+    "Joins finished runs of one plan into a results folder of its own, as if "
+    "their processes had\nrun in one. Plan, protocol, schema, device and "
+    "libraries must be the same.\n\n",
+    options, OPTIONS_NR};
 
 static void draw_charts(const char *dir, bool quiet)
 {
@@ -89,16 +82,10 @@ int cmd_merge(int argc, const char **argv)
     struct merge_args args = {0};
     struct option_result result;
     struct err err = ERR_INIT;
+    int status;
 
-    option_result_init(&result);
-    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
-        option_result_release(&result);
-        return exit_report(&err);
-    }
-    if (args.help) {
-        option_result_release(&result);
-        return usage();
-    }
+    if (!words_parse(&words, &args, &args.help, argc, argv, &result, &status))
+        return status;
     if (result.nr_args < 3) {
         err_set(&err, ERR_CONFIG,
                 "merge takes a new folder and at least two runs, %zu folders were given: bench "

@@ -2,8 +2,8 @@
 
 #include "cmd.h"
 #include "exit.h"
-#include "option.h"
 #include "plot.h"
+#include "words.h"
 
 struct plot_args {
     bool help;
@@ -17,19 +17,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static int usage(void)
-{
-    struct strbuf sb = STRBUF_INIT;
-
-    strbuf_addstr(&sb, "usage: bench plot DIR\n\n"
-                       "Draws the charts of a finished run into its folder, as PNG and SVG. Sealed "
-                       "files stay as they are.\nThe scripts are found in $SAB_PLOTS, else in the "
-                       "installed plots folder.\n\n");
-    option_add_help(&sb, options, OPTIONS_NR);
-    fputs(sb.buf, stdout);
-    strbuf_release(&sb);
-    return EXIT_OK;
-}
+static const struct words words = {
+    "usage: bench plot DIR\n\n"
+    "Draws the charts of a finished run into its folder, as PNG and SVG. Sealed "
+    "files stay as they are.\nThe scripts are found in $SAB_PLOTS, else in the "
+    "installed plots folder.\n\n",
+    options, OPTIONS_NR};
 
 /* Asked for by name, a chart that cannot be drawn is a failure; at the end of a run it is not. */
 static int plot(const char *dir, bool quiet, struct err *err)
@@ -53,16 +46,10 @@ int cmd_plot(int argc, const char **argv)
     struct plot_args args = {0};
     struct option_result result;
     struct err err = ERR_INIT;
+    int status;
 
-    option_result_init(&result);
-    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
-        option_result_release(&result);
-        return exit_report(&err);
-    }
-    if (args.help) {
-        option_result_release(&result);
-        return usage();
-    }
+    if (!words_parse(&words, &args, &args.help, argc, argv, &result, &status))
+        return status;
     if (result.nr_args != 1)
         err_set(&err, ERR_CONFIG, "plot takes one results folder, %zu were given: bench plot DIR",
                 result.nr_args);

@@ -4,9 +4,9 @@
 #include "cmd.h"
 #include "exit.h"
 #include "file.h"
-#include "option.h"
 #include "report.h"
 #include "ui.h"
+#include "words.h"
 
 struct report_args {
     bool help;
@@ -24,17 +24,9 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static int usage(void)
-{
-    struct strbuf sb = STRBUF_INIT;
-
-    strbuf_addstr(&sb,
-                  "usage: bench report DIR [options]\n\nPrints a finished run as Markdown.\n\n");
-    option_add_help(&sb, options, OPTIONS_NR);
-    fputs(sb.buf, stdout);
-    strbuf_release(&sb);
-    return EXIT_OK;
-}
+static const struct words words = {
+    "usage: bench report DIR [options]\n\nPrints a finished run as Markdown.\n\n", options,
+    OPTIONS_NR};
 
 static int put(const char *dir, const struct report_args *args, const struct strbuf *text,
                struct err *err)
@@ -91,16 +83,10 @@ int cmd_report(int argc, const char **argv)
     struct report_args args = {0};
     struct option_result result;
     struct err err = ERR_INIT;
+    int status;
 
-    option_result_init(&result);
-    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
-        option_result_release(&result);
-        return exit_report(&err);
-    }
-    if (args.help) {
-        option_result_release(&result);
-        return usage();
-    }
+    if (!words_parse(&words, &args, &args.help, argc, argv, &result, &status))
+        return status;
     if (args.table && args.write)
         err_set(&err, ERR_CONFIG, "'--table' and '--write' exclude each other");
     else if (result.nr_args != 1)

@@ -2,8 +2,8 @@
 
 #include "cmd.h"
 #include "exit.h"
-#include "option.h"
 #include "repro.h"
+#include "words.h"
 
 struct repro_args {
     bool ini, help;
@@ -17,19 +17,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static int usage(void)
-{
-    struct strbuf sb = STRBUF_INIT;
-
-    strbuf_addstr(&sb, "usage: bench repro DIR CASE [options]\n\n"
-                       "Prints the command that measures one case of a finished run again. CASE is "
-                       "its id in cases.csv.\nWith --ini the answer depends on no other file:\n\n"
-                       "  bench repro DIR CASE --ini > case.ini && bench --config case.ini\n\n");
-    option_add_help(&sb, options, OPTIONS_NR);
-    fputs(sb.buf, stdout);
-    strbuf_release(&sb);
-    return EXIT_OK;
-}
+static const struct words words = {
+    "usage: bench repro DIR CASE [options]\n\n"
+    "Prints the command that measures one case of a finished run again. CASE is "
+    "its id in cases.csv.\nWith --ini the answer depends on no other file:\n\n"
+    "  bench repro DIR CASE --ini > case.ini && bench --config case.ini\n\n",
+    options, OPTIONS_NR};
 
 static void repro(const char *dir, const char *case_id, bool ini, struct err *err)
 {
@@ -55,16 +48,10 @@ int cmd_repro(int argc, const char **argv)
     struct repro_args args = {0};
     struct option_result result;
     struct err err = ERR_INIT;
+    int status;
 
-    option_result_init(&result);
-    if (option_parse(options, OPTIONS_NR, &args, NULL, argc, argv, &result, &err)) {
-        option_result_release(&result);
-        return exit_report(&err);
-    }
-    if (args.help) {
-        option_result_release(&result);
-        return usage();
-    }
+    if (!words_parse(&words, &args, &args.help, argc, argv, &result, &status))
+        return status;
     if (result.nr_args != 2)
         err_set(&err, ERR_CONFIG,
                 "repro takes a results folder and a case, %zu words were given: bench repro DIR "

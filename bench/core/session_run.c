@@ -21,8 +21,8 @@
 struct replicate {
     struct session *s;
     int process;
-    uint32_t *todo; /* indices of cases, in shuffled order */
-    size_t todo_nr;
+    uint32_t *waiting; /* indices of cases, in shuffled order */
+    size_t waiting_nr;
     struct link link;
     int current; /* index into plan.item, -1 between cases */
     char phase[256];
@@ -102,29 +102,29 @@ static int replicate_job(struct replicate *rep, struct job *job, struct err *err
     if (session_job(s, job, s->request->mode, err))
         return -1;
     job->process = rep->process;
-    job->item = calloc(rep->todo_nr + 1, sizeof(*job->item));
+    job->item = calloc(rep->waiting_nr + 1, sizeof(*job->item));
     if (!job->item)
         return err_memory(err);
-    for (size_t i = 0; i < rep->todo_nr; i++) {
-        const struct plan_case *item = &s->plan.item[rep->todo[i]];
+    for (size_t i = 0; i < rep->waiting_nr; i++) {
+        const struct plan_case *item = &s->plan.item[rep->waiting[i]];
         struct job_case *c = &job->item[job->nr++];
         c->id = strdup(item->id);
         c->race = race_of(s, item);
         c->rounds = s->plan.set.rounds;
-        c->budget_s = s->plan.set.max_time_s - s->used_s[rep->todo[i]];
+        c->budget_s = s->plan.set.max_time_s - s->used_s[rep->waiting[i]];
         if (!c->id || !c->race)
             return err_memory(err);
     }
     return 0;
 }
 
-static void todo_remove(struct replicate *rep, size_t item)
+static void waiting_remove(struct replicate *rep, size_t item)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < rep->todo_nr; i++)
-        if (rep->todo[i] != item)
-            rep->todo[kept++] = rep->todo[i];
-    rep->todo_nr = kept;
+    for (size_t i = 0; i < rep->waiting_nr; i++)
+        if (rep->waiting[i] != item)
+            rep->waiting[kept++] = rep->waiting[i];
+    rep->waiting_nr = kept;
 }
 
 static int find_case(const struct session *s, const char *id)
@@ -165,7 +165,7 @@ static int case_failed(struct replicate *rep, const char *status, const char *te
     rep->phase[0] = '\0';
     if (!label) {
         s->finished[i] = true;
-        todo_remove(rep, i);
+        waiting_remove(rep, i);
     }
     if (session_run_json(s, "running", err))
         return -1;
@@ -213,7 +213,7 @@ static int on_done(struct replicate *rep, const struct answer *a, struct err *er
         return -1;
     if (after_replicate(rep, (size_t)i, a, err))
         return -1;
-    todo_remove(rep, (size_t)i);
+    waiting_remove(rep, (size_t)i);
     rep->current = -1;
     if (session_run_json(s, "running", err) || store_write(&s->store, false, err))
         return -1;
@@ -342,10 +342,10 @@ static int run_replicate(struct session *s, int process, struct err *err)
     struct replicate rep = {.s = s, .process = process, .current = -1};
     int ret = 0;
 
-    rep.todo = calloc(s->plan.nr + 1, sizeof(*rep.todo));
+    rep.waiting = calloc(s->plan.nr + 1, sizeof(*rep.waiting));
     uint32_t *order = calloc(s->plan.nr + 1, sizeof(*order));
-    if (!rep.todo || !order) {
-        free(rep.todo);
+    if (!rep.waiting || !order) {
+        free(rep.waiting);
         free(order);
         return err_memory(err);
     }
@@ -354,11 +354,11 @@ static int run_replicate(struct session *s, int process, struct err *err)
     for (size_t i = 0; i < s->plan.nr; i++) {
         uint32_t at = order[i];
         if (!s->finished[at] && s->sealed[at] <= process)
-            rep.todo[rep.todo_nr++] = at;
+            rep.waiting[rep.waiting_nr++] = at;
     }
-    while (rep.todo_nr && !ret && !s->stopped)
+    while (rep.waiting_nr && !ret && !s->stopped)
         ret = serve_worker(&rep, err);
-    free(rep.todo);
+    free(rep.waiting);
     free(order);
     return ret;
 }
