@@ -262,11 +262,7 @@ int cmd_aa(int argc, const char **argv)
     }
     config_args_request(&args, &result, JOB_RUN, &request);
     ui_init(&ui, args.quiet);
-    request.events = ui_events(&ui);
-    request.interrupted = ui_catch_signals();
-    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
-    request.argc = argc;
-    request.argv = argv;
+    ui_fill_request(&ui, &request, exe, sizeof(exe), argc, argv);
     aa_init(&aa);
     int trials = args.trials > INT_MAX ? INT_MAX : args.trials < 0 ? 0 : (int)args.trials;
     if (aa_open(&aa, &request, trials, &err) || warn_environment(&aa, &err) || aa_run(&aa, &err)) {

@@ -129,7 +129,6 @@ int cmd_ab(int argc, const char **argv)
         config_args_request(&args, &result, JOB_RUN, &request);
         request.variants = ab.variant;
         request.variants_nr = ab.nr;
-        request.interrupted = interrupted;
         json_t *branches = branches_json(&ab);
         status = run_request(&request, &ui, argc, argv, branches);
         json_decref(branches);

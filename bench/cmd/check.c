@@ -49,11 +49,7 @@ int cmd_check(int argc, const char **argv)
     }
     config_args_request(&args, &result, JOB_CHECK, &request);
     ui_init(&ui, args.quiet);
-    request.events = ui_events(&ui);
-    request.interrupted = ui_catch_signals();
-    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
-    request.argc = argc;
-    request.argv = argv;
+    ui_fill_request(&ui, &request, exe, sizeof(exe), argc, argv);
     session_init(&s);
     if (session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
         session_run(&s, &err) || (s.store.dir && write_checks(&s, &err))) {

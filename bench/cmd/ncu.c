@@ -91,9 +91,7 @@ static int inside(const struct session_request *asked, bool quiet, struct err *e
     int status;
 
     ui_init(&ui, quiet);
-    request.events = ui_events(&ui);
-    request.interrupted = ui_catch_signals();
-    request.exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
+    ui_fill_request(&ui, &request, exe, sizeof(exe), asked->argc, asked->argv);
     session_init(&s);
     if (!session_open(&s, &request, err) && s.kind != SAB_DEVICE_CUDA)
         err_set(err, ERR_ENVIRONMENT,

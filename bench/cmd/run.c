@@ -91,10 +91,7 @@ int run_request(struct session_request *request, struct ui *ui, int argc, const 
     char exe[4096];
     int status;
 
-    request->events = ui_events(ui);
-    request->exe = ui_own_path(exe, sizeof(exe)) ? "bench" : exe;
-    request->argc = argc;
-    request->argv = argv;
+    ui_fill_request(ui, request, exe, sizeof(exe), argc, argv);
     session_init(&s);
     if (session_open(&s, request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
         (branches && json_object_set(s.store.run, "branches", branches)) ||
@@ -121,7 +118,6 @@ int cmd_run(int argc, const char **argv)
     if (!config_args_parse(&args, &result, "run", argc, argv, &status)) {
         config_args_request(&args, &result, JOB_RUN, &request);
         ui_init(&ui, args.quiet);
-        request.interrupted = ui_catch_signals();
         status = run_request(&request, &ui, argc, argv, NULL);
     }
     config_args_release(&args, &result);

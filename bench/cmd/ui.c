@@ -86,6 +86,16 @@ int ui_own_path(char *buf, size_t size)
     return 0;
 }
 
+void ui_fill_request(struct ui *ui, struct session_request *request, char *exe, size_t size,
+                     int argc, const char *const *argv)
+{
+    request->events = ui_events(ui);
+    request->interrupted = ui_catch_signals();
+    request->exe = ui_own_path(exe, size) ? "bench" : exe;
+    request->argc = argc;
+    request->argv = argv;
+}
+
 int ui_width(void)
 {
     struct winsize ws;

@@ -24,6 +24,10 @@ struct session_events ui_events(struct ui *ui);
 const volatile sig_atomic_t *ui_catch_signals(void);
 /* Absolute path of this program. */
 int ui_own_path(char *buf, size_t size);
+/* What every command that runs a session fills alike: events, signals, this program's path (into
+ * exe, which must outlive the request) and the command line. */
+void ui_fill_request(struct ui *ui, struct session_request *request, char *exe, size_t size,
+                     int argc, const char *const *argv);
 /* Columns of the terminal on stdout, 0 when it is none. */
 int ui_width(void);
 bool ui_colour(void);

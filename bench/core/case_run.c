@@ -198,11 +198,6 @@ int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err)
                        arm->workspace_bytes, err);
 }
 
-static double host_ns(const struct device *dev)
-{
-    return device_now_ns(dev);
-}
-
 static int arm_plan(struct arm_run *arm, struct err *err)
 {
     struct work *w = arm->work;
@@ -230,9 +225,9 @@ static int arm_plan(struct arm_run *arm, struct err *err)
     }
     if (device_sync(w->dev, err))
         return -1;
-    double begin = host_ns(w->dev);
+    double begin = device_now_ns(w->dev);
     status = arm->kernel->plan(&problem, &ws, &arm->plan, &msg);
-    arm->plan_ns = arm->row->plan_ns = host_ns(w->dev) - begin;
+    arm->plan_ns = arm->row->plan_ns = device_now_ns(w->dev) - begin;
     if (status == SAB_UNSUPPORTED)
         return arm_fail(arm, "skip", err, "%s", text);
     if (status)
@@ -275,6 +270,15 @@ static void find_bases(struct case_run *run)
                 run->arm[i].base = &run->arm[k];
 }
 
+/* By name: the parent's plan may have lost arms to --arm, this one has them all. */
+static const struct plan_arm *find_plan_arm(const struct plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->arms_nr; i++)
+        if (!strcmp(plan->arm[i].name, name))
+            return &plan->arm[i];
+    return NULL;
+}
+
 static int arm_open(struct case_run *run, size_t i, struct err *err)
 {
     const struct job *job = run->worker->job;
@@ -286,10 +290,7 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
                        CASE_RUN_MAX_ARMS);
     memset(arm, 0, sizeof(*arm));
     arm->job = &job->arm[i];
-    /* By name: the parent's plan may have lost arms to --arm, this one has them all. */
-    for (size_t k = 0; k < run->worker->plan->arms_nr; k++)
-        if (!strcmp(run->worker->plan->arm[k].name, arm->job->arm))
-            arm->plan_arm = &run->worker->plan->arm[k];
+    arm->plan_arm = find_plan_arm(run->worker->plan, arm->job->arm);
     if (!arm->plan_arm)
         return err_set(err, ERR_BUG, "the job's arm '%s' is not in the plan", arm->job->arm);
     arm->library = &run->worker->library[i];
@@ -317,9 +318,7 @@ double worker_sample_estimate(const struct worker *wk, size_t i, const struct pl
     struct op_case c;
     char text[512];
 
-    for (size_t k = 0; k < wk->plan->arms_nr; k++)
-        if (!strcmp(wk->plan->arm[k].name, arm.job->arm))
-            arm.plan_arm = &wk->plan->arm[k];
+    arm.plan_arm = find_plan_arm(wk->plan, arm.job->arm);
     if (!arm.plan_arm || !plan_arm_serves(arm.plan_arm, item) ||
         plan_arm_case(wk->plan, arm.plan_arm, item, &c, &arm.across, NULL) ||
         arm_resolve(&arm, item, NULL) ||
