@@ -9,12 +9,14 @@
 
 extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
+extern const struct sab_kernel copy_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
 extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
+extern const struct sab_kernel copy_vector_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -26,13 +28,14 @@ static const struct sab_kernel sage_quant_q_vector_row = SAB_ABSENT_ROW(sage_qua
 static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
+static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
 #endif
 
 static const struct sab_kernel *const kernels[] = {
     &sage_fwd_cpu_row,         &sage_fwd_reference_row, &sage_fwd_mma_row,
     &sage_fwd_wgmma_row,       &sage_quant_q_cpu_row,   &sage_quant_q_reference_row,
     &sage_quant_q_vector_row,  &sage_quant_kv_cpu_row,  &sage_quant_kv_reference_row,
-    &sage_quant_kv_vector_row,
+    &sage_quant_kv_vector_row, &copy_cpu_row,           &copy_vector_row,
 };
 
 static const struct sab_library library = {

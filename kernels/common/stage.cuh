@@ -85,6 +85,35 @@ __device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_
     ask_box(stage, full, map, x0, x1, x2, x3);
 }
 
+/* A policy for copy_bulk: what is read now is the first that the L2 may drop. */
+__device__ __forceinline__ uint64_t evict_first()
+{
+    uint64_t policy;
+
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ __forceinline__ uint64_t evict_normal()
+{
+    uint64_t policy;
+
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/* One thread: copies bytes that count at `full`; addresses and `bytes` are multiples of 16. */
+__device__ __forceinline__ void copy_bulk(void *stage, const void *from, uint32_t bytes,
+                                          uint64_t *full, uint64_t policy)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                 :
+                 : "r"(shared_address(stage)), "l"(from), "r"(bytes), "r"(shared_address(full)),
+                   "l"(policy)
+                 : "memory");
+}
+
 /*
  * A warp has read a stage. The fence stands before the arrival: the barrier alone does not order
  * these generic-proxy reads before the next TMA write, which goes through the async proxy, and
