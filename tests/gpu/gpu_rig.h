@@ -41,7 +41,10 @@ struct rig_problem {
     void *base[SAB_MAX_TENSORS];
     void *out[SAB_MAX_TENSORS]; /* outputs of the first launch, on the host */
     uint64_t guard;
-    int64_t pad; /* elements between the rows of inputs whose strides are free */
+    int64_t pad;             /* elements between the rows of inputs whose strides are free */
+    const uint32_t *choices; /* of the kernel's options; NULL: the defaults */
+    struct sab_buffer workspace;
+    bool keeps_workspace; /* by a choice: it is not overwritten between launches */
 };
 
 /* Gives the inputs of a problem their contents. Returns negative with err set. */
@@ -263,6 +266,15 @@ static inline int rig_replay(struct rig *rig, const struct sab_kernel *row, void
     return rc;
 }
 
+/* A workspace is overwritten between launches, unless a choice asks for one that is not. */
+static inline int rig_spoil(struct rig *rig, const struct rig_problem *rp, int byte,
+                            struct err *err)
+{
+    return rp->workspace.data && !rp->keeps_workspace
+               ? device_fill(rig->dev, rp->workspace.data, byte, rp->workspace.bytes, err)
+               : 0;
+}
+
 /* Launches once more over poison, in one of the ways; the bits must be those of before. */
 static inline int rig_repeat(struct rig *rig, struct rig_problem *rp, const struct sab_kernel *row,
                              void *plan, enum rig_way way, uint64_t want, struct err *err)
@@ -270,6 +282,8 @@ static inline int rig_repeat(struct rig *rig, struct rig_problem *rp, const stru
     uint64_t got = 0;
     int rc = rig_fill(rig, rp, true, RIG_POISON, err);
 
+    if (rc == 0)
+        rc = rig_spoil(rig, rp, 0x5a, err);
     if (rc == 0 && way != RIG_STREAM)
         rc = device_sync(rig->dev, err);
     for (int i = 0; rc == 0 && way == RIG_BESIDE && i < 4; i++)
@@ -327,8 +341,8 @@ static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
                                 const struct sab_kernel *row, void *plan, rig_fill_fn fill,
                                 void *ctx, struct err *err)
 {
-    if (fill(rig, rp, ctx, err) < 0 || rig_launch(row, plan, device_stream(rig->dev), err) < 0 ||
-        device_sync(rig->dev, err) < 0)
+    if (fill(rig, rp, ctx, err) < 0 || rig_spoil(rig, rp, 0xa5, err) < 0 ||
+        rig_launch(row, plan, device_stream(rig->dev), err) < 0 || device_sync(rig->dev, err) < 0)
         return -1;
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
         if (rig_is_output(rp, t) && device_download(rig->dev, rp->out[t], rp->tensor[t].data,
@@ -338,6 +352,47 @@ static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
         rig_repeats(rig, rp, row, plan, err) < 0)
         return -1;
     return rig_guards(rig, rp, err);
+}
+
+static inline uint32_t rig_choice_flags(const struct sab_kernel *row, const uint32_t *choices)
+{
+    uint32_t flags = 0;
+
+    for (uint32_t i = 0; i < row->options_nr; i++)
+        flags |= row->options[i].choices[choices[i]].flags;
+    return flags;
+}
+
+/* From the defaults (`choices` as library_default_choices() left them) to every other choice of one
+ * option at a time. `step` counts from 0; false behind the last. */
+static inline bool rig_choose(const struct sab_kernel *row, uint32_t step, uint32_t *choices)
+{
+    library_default_choices(row, choices);
+    if (step == 0)
+        return true;
+    step--;
+    for (uint32_t i = 0; i < row->options_nr; i++)
+        for (uint32_t c = 0; c < row->options[i].choices_nr; c++)
+            if (c != choices[i] && step-- == 0) {
+                choices[i] = c;
+                return true;
+            }
+    return false;
+}
+
+/* "sage_fwd/mma", and behind it what is not the default: "sage_fwd/mma.upload". */
+static inline const char *rig_arm_name(const struct sab_kernel *row, const uint32_t *choices,
+                                       char *buf, size_t size)
+{
+    int at = snprintf(buf, size, "%s/%s", row->op, row->name);
+
+    for (uint32_t i = 0; choices && i < row->options_nr; i++) {
+        const struct sab_choice *c = &row->options[i].choices[choices[i]];
+
+        if (!(c->flags & SAB_CHOICE_DEFAULT) && at > 0 && (size_t)at < size)
+            at += snprintf(buf + at, size - (size_t)at, ".%s", c->name);
+    }
+    return buf;
 }
 
 /*
@@ -351,30 +406,36 @@ static inline int rig_run(struct rig *rig, struct rig_problem *rp, const struct 
     char text[512] = "";
     struct sab_message msg = {text, sizeof(text)};
     struct sab_problem problem;
-    struct sab_buffer workspace = {.memory = SAB_MEMORY_DEVICE};
     void *plan = NULL;
     int status, rc = -1;
 
     library_default_choices(row, choices);
-    if (rig_problem_open(rig, rp, err) < 0 || device_sync(rig->dev, err) < 0)
+    if (rp->choices)
+        memcpy(choices, rp->choices, row->options_nr * sizeof(choices[0]));
+    rp->workspace = (struct sab_buffer){.memory = SAB_MEMORY_DEVICE};
+    rp->keeps_workspace = rig_choice_flags(row, choices) & SAB_CHOICE_KEEPS_WORKSPACE;
+    if (rig_problem_open(rig, rp, err) < 0)
         return -1;
     rig_sab_problem(rig, rp, row, choices, &problem);
     status = row->supports(&problem, &msg);
     if (status == SAB_OK)
-        status = row->workspace_size(&problem, &workspace.bytes, &msg);
-    if (status == SAB_OK && workspace.bytes &&
-        (device_alloc(rig->dev, workspace.bytes, &workspace.data, err) < 0 ||
-         device_fill(rig->dev, workspace.data, 0xa5, workspace.bytes, err) < 0))
+        status = row->workspace_size(&problem, &rp->workspace.bytes, &msg);
+    if (status == SAB_OK && rp->workspace.bytes &&
+        (device_alloc(rig->dev, rp->workspace.bytes, &rp->workspace.data, err) < 0 ||
+         device_fill(rig->dev, rp->workspace.data, 0xa5, rp->workspace.bytes, err) < 0))
+        return -1;
+    if (device_sync(rig->dev, err) < 0) /* a plan is ordered with no stream */
         return -1;
     if (status == SAB_OK)
-        status = row->plan(&problem, &workspace, &plan, &msg);
+        status = row->plan(&problem, &rp->workspace, &plan, &msg);
     if (status == SAB_OK)
         rc = rig_with_plan(rig, rp, row, plan, fill, ctx, err);
     else
         err_set(err, ERR_WRONG, "%s: %s", sab_status_name(status), text);
     if (status == SAB_OK)
         row->free(plan);
-    device_free(rig->dev, workspace.data);
+    device_free(rig->dev, rp->workspace.data);
+    rp->workspace.data = NULL;
     return status == SAB_UNSUPPORTED ? 1 : rc;
 }
 
