@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_choices.h"
 #include "gpu_kernels.h"
 #include "gpu_streams.h"
 #include "gpu_tap.h"
@@ -55,15 +56,29 @@ static inline bool rig_wants(const struct rig *rig, const char *name)
     return !rig->only || fnmatch(rig->only, name, 0) == 0;
 }
 
+/* The library named, or that beside the program's folder; false, and said, where there is none. */
+static inline bool rig_library_path(const char *named, char real[PATH_MAX])
+{
+    char exe[PATH_MAX] = "", path[PATH_MAX + 32];
+    const ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    if (len > 0 && strrchr(exe, '/'))
+        *strrchr(exe, '/') = '\0';
+    snprintf(path, sizeof(path), "%s/../lib/libsab_kernels.so", exe);
+    if (realpath(named ? named : path, real))
+        return true;
+    printf("Bail out! no library '%s'\n", named ? named : path);
+    return false;
+}
+
 /* PROGRAM [--quick] [--only GLOB] [LIBRARY]: the library is that beside the program's folder. */
 static inline int rig_open(struct rig *rig, int argc, char **argv)
 {
     const struct device_request request = {.kind = SAB_DEVICE_CUDA, .timer = DEVICE_TIMER_NONE};
-    char exe[PATH_MAX] = "", path[PATH_MAX + 32], real[PATH_MAX];
+    char real[PATH_MAX];
     const char *named = NULL;
     struct device_listing list[1];
     struct err err = ERR_INIT;
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
     memset(rig, 0, sizeof(*rig));
     for (int i = 1; i < argc; i++) {
@@ -78,13 +93,8 @@ static inline int rig_open(struct rig *rig, int argc, char **argv)
         printf("1..0 # SKIP no GPU\n");
         return TAP_SKIPPED;
     }
-    if (len > 0 && strrchr(exe, '/'))
-        *strrchr(exe, '/') = '\0';
-    snprintf(path, sizeof(path), "%s/../lib/libsab_kernels.so", exe);
-    if (!realpath(named ? named : path, real)) {
-        printf("Bail out! no library '%s'\n", named ? named : path);
+    if (!rig_library_path(named, real))
         return 1;
-    }
     if (library_open(&rig->lib, real, &err) < 0 || device_open(&rig->dev, &request, &err) < 0 ||
         (!rig->quick && (device_alloc(rig->dev, RIG_TRAFFIC, &rig->traffic[0], &err) < 0 ||
                          device_alloc(rig->dev, RIG_TRAFFIC, &rig->traffic[1], &err) < 0))) {
@@ -352,47 +362,6 @@ static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
         rig_repeats(rig, rp, row, plan, err) < 0)
         return -1;
     return rig_guards(rig, rp, err);
-}
-
-static inline uint32_t rig_choice_flags(const struct sab_kernel *row, const uint32_t *choices)
-{
-    uint32_t flags = 0;
-
-    for (uint32_t i = 0; i < row->options_nr; i++)
-        flags |= row->options[i].choices[choices[i]].flags;
-    return flags;
-}
-
-/* From the defaults (`choices` as library_default_choices() left them) to every other choice of one
- * option at a time. `step` counts from 0; false behind the last. */
-static inline bool rig_choose(const struct sab_kernel *row, uint32_t step, uint32_t *choices)
-{
-    library_default_choices(row, choices);
-    if (step == 0)
-        return true;
-    step--;
-    for (uint32_t i = 0; i < row->options_nr; i++)
-        for (uint32_t c = 0; c < row->options[i].choices_nr; c++)
-            if (c != choices[i] && step-- == 0) {
-                choices[i] = c;
-                return true;
-            }
-    return false;
-}
-
-/* "sage_fwd/mma", and behind it what is not the default: "sage_fwd/mma.upload". */
-static inline const char *rig_arm_name(const struct sab_kernel *row, const uint32_t *choices,
-                                       char *buf, size_t size)
-{
-    int at = snprintf(buf, size, "%s/%s", row->op, row->name);
-
-    for (uint32_t i = 0; choices && i < row->options_nr; i++) {
-        const struct sab_choice *c = &row->options[i].choices[choices[i]];
-
-        if (!(c->flags & SAB_CHOICE_DEFAULT) && at > 0 && (size_t)at < size)
-            at += snprintf(buf + at, size - (size_t)at, ".%s", c->name);
-    }
-    return buf;
 }
 
 /*
