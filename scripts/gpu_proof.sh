@@ -21,8 +21,8 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build=$(realpath -m "${1:-build-h200}")
 out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
-[ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards memcheck racecheck synccheck initcheck doctor \
-    check quick activities faults descriptors sweep aa twin
+[ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards memcheck racecheck synccheck \
+    initcheck doctor check quick activities faults descriptors sweep aa twin
 
 most_bytes=$((15 * 1024 * 1024))
 bench=$build/bin/bench
