@@ -132,6 +132,20 @@ __device__ __forceinline__ void map_prefetch(const void *map)
     asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
 }
 
+/* Map bytes in global memory that others wrote, the host too, count for this thread's boxes from
+ * here on. */
+__device__ __forceinline__ void map_acquire(const void *map)
+{
+    cuda::ptx::fence_proxy_tensormap_generic(cuda::ptx::sem_acquire, cuda::ptx::scope_sys, map,
+                                             cuda::ptx::n32_t<128>());
+}
+
+/* Map bytes that this thread wrote to global memory are there for a later map_acquire(). */
+__device__ __forceinline__ void maps_release()
+{
+    cuda::ptx::fence_proxy_tensormap_generic(cuda::ptx::sem_release, cuda::ptx::scope_sys);
+}
+
 /* The line at `global` moves into the L2 cache. */
 __device__ __forceinline__ void prefetch_l2(const void *global)
 {
