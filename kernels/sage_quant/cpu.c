@@ -1,6 +1,6 @@
 /*
  * cpu.c - sage_quant_q/cpu and sage_quant_kv/cpu: the hooks, the threads, and the choice of a
- * variant. Groups, chunks, heads and blocks are independent of each other, so neither the number of
+ * variant. Groups, heads and blocks are independent of each other, so neither the number of
  * threads nor their order changes a bit.
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum simd { SIMD_AUTO = 0, SIMD_OFF, SIMD_AVX2, SIMD_NR };
 
 struct quant_variant {
     void (*q_group)(const struct quant_q_call *c, int64_t bh, int64_t group);
-    void (*kv_chunk)(const struct quant_kv_call *c, int64_t bh, int64_t chunk);
+    void (*kv_sums)(const struct quant_kv_call *c, int64_t bh, int64_t block);
     void (*kv_head)(const struct quant_kv_call *c, int64_t bh);
     void (*kv_block)(const struct quant_kv_call *c, int64_t bh, int64_t block);
 };
@@ -23,9 +23,9 @@ struct quant_variant {
     {                                                                                              \
         body_q_group(c, bh, group);                                                                \
     }                                                                                              \
-    target static void name##_kv_chunk(const struct quant_kv_call *c, int64_t bh, int64_t chunk)   \
+    target static void name##_kv_sums(const struct quant_kv_call *c, int64_t bh, int64_t block)    \
     {                                                                                              \
-        body_kv_chunk(c, bh, chunk);                                                               \
+        body_kv_sums(c, bh, block);                                                                \
     }                                                                                              \
     target static void name##_kv_head(const struct quant_kv_call *c, int64_t bh)                   \
     {                                                                                              \
@@ -35,7 +35,7 @@ struct quant_variant {
     {                                                                                              \
         body_kv_block(c, bh, block);                                                               \
     }                                                                                              \
-    static const struct quant_variant name##_variant = {name##_q_group, name##_kv_chunk,           \
+    static const struct quant_variant name##_variant = {name##_q_group, name##_kv_sums,            \
                                                         name##_kv_head, name##_kv_block};
 
 VARIANT(plain, )
@@ -162,8 +162,8 @@ static int kv_launch(void *plan, void *stream, struct sab_message *msg)
 #if defined(_OPENMP)
 #    pragma omp for schedule(static)
 #endif
-        for (int64_t i = 0; i < heads * c->chunks; i++)
-            p->variant->kv_chunk(c, i / c->chunks, i % c->chunks);
+        for (int64_t i = 0; i < heads * c->blocks; i++)
+            p->variant->kv_sums(c, i / c->blocks, i % c->blocks);
 #if defined(_OPENMP)
 #    pragma omp for schedule(static)
 #endif

@@ -1,5 +1,5 @@
 /*
- * cpu_body.h - the arithmetic of the CPU quantisers, one group, chunk, head or block at a time,
+ * cpu_body.h - the arithmetic of the CPU quantisers, one group, block, head or block at a time,
  * written so that a compiler turns the loops over channels into vector instructions: maxima and
  * roundings are taken on the bits, as integers. Every variant gives the same bits.
  */
@@ -107,10 +107,10 @@ BODY void body_q_group(const struct quant_q_call *c, int64_t bh, int64_t group)
     }
 }
 
-BODY void body_kv_chunk(const struct quant_kv_call *c, int64_t bh, int64_t chunk)
+BODY void body_kv_sums(const struct quant_kv_call *c, int64_t bh, int64_t block)
 {
-    const int64_t first = chunk * QUANT_CHUNK, b = bh / c->heads, h = bh % c->heads;
-    const int64_t left = c->seqlen - first, rows = left < QUANT_CHUNK ? left : QUANT_CHUNK;
+    const int64_t first = block * QUANT_BLOCK, b = bh / c->heads, h = bh % c->heads;
+    const int64_t left = c->seqlen - first, rows = left < QUANT_BLOCK ? left : QUANT_BLOCK;
     float strand[QUANT_STRANDS][QUANT_DIM] = {{0}};
     uint16_t largest[QUANT_DIM] = {0};
 
@@ -126,32 +126,38 @@ BODY void body_kv_chunk(const struct quant_kv_call *c, int64_t bh, int64_t chunk
             largest[d] = size > largest[d] ? size : largest[d];
         }
     }
-    for (int s = 1; s < QUANT_STRANDS; s++)
-        for (int d = 0; d < QUANT_DIM; d++)
-            strand[0][d] += strand[s][d];
-    memcpy(c->sum + (bh * c->chunks + chunk) * QUANT_DIM, strand[0], sizeof(strand[0]));
+    for (int s = 0; s < QUANT_STRANDS; s += 2)
+        for (int d = 0; d < QUANT_DIM; d++) {
+            const float pair = strand[s][d] + strand[s + 1][d];
+
+            strand[0][d] = s == 0 ? pair : strand[0][d] + pair;
+        }
+    memcpy(c->sum + (bh * c->blocks + block) * QUANT_DIM, strand[0], sizeof(strand[0]));
     for (int d = 0; d < QUANT_DIM; d++)
-        c->largest[(bh * c->chunks + chunk) * QUANT_DIM + d] = of_bf16(largest[d]);
+        c->largest[(bh * c->blocks + block) * QUANT_DIM + d] = of_bf16(largest[d]);
 }
 
 BODY void body_kv_head(const struct quant_kv_call *c, int64_t bh)
 {
-    const float *sum = c->sum + bh * c->chunks * QUANT_DIM;
-    const float *largest = c->largest + bh * c->chunks * QUANT_DIM;
-    uint32_t bits[QUANT_DIM];
-    float total[QUANT_DIM];
+    const float *sum = c->sum + bh * c->blocks * QUANT_DIM;
+    const float *largest = c->largest + bh * c->blocks * QUANT_DIM;
+    uint32_t bits[QUANT_DIM] = {0};
+    float total[QUANT_DIM] = {0};
 
-    for (int d = 0; d < QUANT_DIM; d++) {
-        total[d] = sum[d];
-        bits[d] = bits_of(largest[d]);
+    for (int64_t first = 0; first < c->blocks; first += QUANT_SPAN) {
+        const int64_t end = first + QUANT_SPAN < c->blocks ? first + QUANT_SPAN : c->blocks;
+        float span[QUANT_DIM] = {0};
+
+        for (int64_t i = first; i < end; i++)
+            for (int d = 0; d < QUANT_DIM; d++) {
+                const uint32_t size = bits_of(largest[i * QUANT_DIM + d]);
+
+                span[d] += sum[i * QUANT_DIM + d];
+                bits[d] = size > bits[d] ? size : bits[d];
+            }
+        for (int d = 0; d < QUANT_DIM; d++)
+            total[d] += span[d];
     }
-    for (int64_t i = 1; i < c->chunks; i++)
-        for (int d = 0; d < QUANT_DIM; d++) {
-            const uint32_t size = bits_of(largest[i * QUANT_DIM + d]);
-
-            total[d] += sum[i * QUANT_DIM + d];
-            bits[d] = size > bits[d] ? size : bits[d];
-        }
     for (int d = 0; d < QUANT_DIM; d++) {
         c->mean[bh * QUANT_DIM + d] = round_bf16(total[d] / (float)c->seqlen);
         c->v_scale[bh * QUANT_DIM + d] = scale_of(bits[d], QUANT_E4M3);

@@ -72,22 +72,15 @@ int quant_kv_call_init(struct quant_kv_call *call, const struct sab_problem *pro
     call->heads = t[SAB_T_sage_quant_kv_k].shape[1];
     call->seqlen = t[SAB_T_sage_quant_kv_k].shape[2];
     call->blocks = ceil_div(call->seqlen, QUANT_BLOCK);
-    call->chunks = ceil_div(call->seqlen, QUANT_CHUNK);
+    call->spans = ceil_div(call->blocks, QUANT_SPAN);
     return SAB_OK;
-}
-
-/* Floats of one of the two statistics. */
-static uint64_t statistics(const struct quant_kv_call *call)
-{
-    return (uint64_t)(call->batch * call->heads) * (uint64_t)call->chunks * QUANT_DIM;
 }
 
 uint64_t quant_kv_workspace(const struct quant_kv_call *call)
 {
-    const uint64_t heads = (uint64_t)(call->batch * call->heads);
+    const uint64_t rows = (uint64_t)call->blocks + (uint64_t)call->spans + 1;
 
-    return sizeof(float) * (2 * statistics(call) + 2 * heads * QUANT_DIM) +
-           sizeof(uint32_t) * (2 * heads + 1);
+    return 2 * sizeof(float) * (uint64_t)(call->batch * call->heads) * rows * QUANT_DIM;
 }
 
 int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem,
@@ -99,13 +92,13 @@ int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem
 
     if (status != SAB_OK)
         return status;
+    const int64_t row = call->batch * call->heads * QUANT_DIM;
     call->sum = workspace->data;
-    call->largest = call->sum + statistics(call);
-    call->mean = call->largest + statistics(call);
-    call->inverse = call->mean + call->batch * call->heads * QUANT_DIM;
-    call->k_count = (uint32_t *)(call->inverse + call->batch * call->heads * QUANT_DIM);
-    call->v_count = call->k_count + call->batch * call->heads;
-    call->ticket = call->v_count + call->batch * call->heads;
+    call->largest = call->sum + row * call->blocks;
+    call->span_sum = call->largest + row * call->blocks;
+    call->span_largest = call->span_sum + row * call->spans;
+    call->mean = call->span_largest + row * call->spans;
+    call->scale = call->mean + row;
     return SAB_OK;
 }
 

@@ -2,11 +2,11 @@
  * quant_call.h - one validated call of sage_quant_q or sage_quant_kv in the terms that a kernel
  * needs, and the order of sums that all kernels of this folder keep (sage contract, section 8).
  *
- * The order, so that K and its scales have the same bits whoever computes them: in a chunk of 256
- * tokens, strand s sums rows s, s+16, s+32, ... ascending, from +0; the 16 strands are added to
- * strand 0 ascending; chunks are added to chunk 0 ascending; all in float. Rows that do not exist
- * add +0 or nothing, which is the same. The mean is sum / Sk in float, rounded to bf16. Divisions
- * are IEEE divisions.
+ * The order, so that K and its scales have the same bits whoever computes them: in a block of 64
+ * tokens, strand s sums rows s, s+16, s+32, s+48, from +0; pair p is strand 2p + strand 2p+1; the
+ * eight pairs are added to pair 0 ascending; in a span of 16 blocks these are added ascending, from
+ * +0; so are the spans of a head; all in float. Rows that do not exist add +0 or nothing, which is
+ * the same. The mean is sum / Sk in float, rounded to bf16. Divisions are IEEE divisions.
  */
 #ifndef SAGE_QUANT_CALL_H
 #define SAGE_QUANT_CALL_H
@@ -21,8 +21,8 @@ enum {
     QUANT_DIM = 128,
     QUANT_GROUP = 32, /* query rows that share a scale */
     QUANT_BLOCK = 64, /* keys that share a scale */
-    QUANT_CHUNK = 256,
     QUANT_STRANDS = 16,
+    QUANT_SPAN = 16, /* blocks of 64 tokens */
 };
 
 /* The floor on a largest absolute value, and the divisors of the scales. */
@@ -53,15 +53,13 @@ struct quant_kv_call {
     uint8_t *v_fp8; /* e4m3 [B,H,128,64*blocks], tokens permuted in groups of 16 */
     float *v_scale; /* [B,H,128] */
     int64_t batch, heads, seqlen;
-    int64_t blocks, chunks; /* of 64 and of 256 tokens */
-    /* In the workspace; NULL before quant_kv_place(). */
-    float *sum;       /* [B*H,chunks,128]: of K over a chunk */
-    float *largest;   /* [B*H,chunks,128]: of |V| over a chunk */
-    float *mean;      /* [B*H,128]: of K, rounded to bf16 */
-    float *inverse;   /* [B*H,128]: 1/v_scale, for kernels that multiply by it */
-    /* Counters side by side, for kernels that need them. */
-    uint32_t *k_count, *v_count; /* [B*H]: chunks of K, of V, that are done */
-    uint32_t *ticket;            /* the next piece of work */
+    int64_t blocks, spans; /* of 64 tokens, of 16 blocks */
+    /* In the workspace, side by side; NULL before quant_kv_place(). Of K: sums over blocks and over
+     * spans, the mean rounded to bf16. Of |V|: the largest over blocks and over spans, the scale.
+     */
+    float *sum, *largest;           /* [B*H,blocks,128] */
+    float *span_sum, *span_largest; /* [B*H,spans,128] */
+    float *mean, *scale;            /* [B*H,128] */
 };
 
 /* Hold a problem against the contract (flags: enum sab_validate_flags) and fill `call`. Return

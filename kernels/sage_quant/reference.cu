@@ -71,18 +71,20 @@ __global__ void __launch_bounds__(QUANT_DIM)
             q_group(c, b, h, blockIdx.x);
 }
 
-__device__ void kv_chunk(const quant_kv_call &c, int64_t b, int64_t h, int64_t chunk)
+__device__ void kv_sums(const quant_kv_call &c, int64_t b, int64_t h, int64_t block)
 {
-    const int64_t first = chunk * QUANT_CHUNK, end = min(first + QUANT_CHUNK, c.seqlen);
-    const int64_t at = ((b * c.heads + h) * c.chunks + chunk) * QUANT_DIM + threadIdx.x;
+    const int64_t first = block * QUANT_BLOCK, end = min(first + QUANT_BLOCK, c.seqlen);
+    const int64_t at = ((b * c.heads + h) * c.blocks + block) * QUANT_DIM + threadIdx.x;
     float sum = 0.0f, largest = 0.0f;
 
-    for (int strand = 0; strand < QUANT_STRANDS; strand++) {
-        float part = 0.0f;
+    for (int pair = 0; pair < QUANT_STRANDS / 2; pair++) {
+        float part[2] = {0.0f, 0.0f};
 
-        for (int64_t r = first + strand; r < end; r += QUANT_STRANDS)
-            part = __fadd_rn(part, bf16_of(rows_of(c.k, b, h, r)[threadIdx.x]));
-        sum = strand == 0 ? part : __fadd_rn(sum, part);
+        for (int s = 0; s < 2; s++)
+            for (int64_t r = first + 2 * pair + s; r < end; r += QUANT_STRANDS)
+                part[s] = __fadd_rn(part[s], bf16_of(rows_of(c.k, b, h, r)[threadIdx.x]));
+        const float both = __fadd_rn(part[0], part[1]);
+        sum = pair == 0 ? both : __fadd_rn(sum, both);
     }
     for (int64_t r = first; r < end; r++)
         largest = fmaxf(largest, fabsf(bf16_of(rows_of(c.v, b, h, r)[threadIdx.x])));
@@ -95,18 +97,23 @@ __global__ void __launch_bounds__(QUANT_DIM)
 {
     for (int64_t b = blockIdx.z; b < c.batch; b += gridDim.z)
         for (int64_t h = blockIdx.y; h < c.heads; h += gridDim.y)
-            kv_chunk(c, b, h, blockIdx.x);
+            kv_sums(c, b, h, blockIdx.x);
 }
 
 __device__ void kv_head(const quant_kv_call &c, int64_t bh)
 {
-    const int64_t first = bh * c.chunks * QUANT_DIM + threadIdx.x;
-    float sum = c.sum[first], largest = c.largest[first];
+    const int64_t first = bh * c.blocks * QUANT_DIM + threadIdx.x;
+    float sum = 0.0f, largest = 0.0f;
 
-    for (int64_t i = 1; i < c.chunks; i++) {
-        sum = __fadd_rn(sum, c.sum[first + i * QUANT_DIM]);
-        largest = fmaxf(largest, c.largest[first + i * QUANT_DIM]);
+    for (int64_t span = 0; span < c.blocks; span += QUANT_SPAN) {
+        float part = 0.0f;
+
+        for (int64_t i = span; i < min(span + QUANT_SPAN, c.blocks); i++)
+            part = __fadd_rn(part, c.sum[first + i * QUANT_DIM]);
+        sum = __fadd_rn(sum, part);
     }
+    for (int64_t i = 0; i < c.blocks; i++)
+        largest = fmaxf(largest, c.largest[first + i * QUANT_DIM]);
     c.mean[bh * QUANT_DIM + threadIdx.x] = round_bf16(__fdiv_rn(sum, static_cast<float>(c.seqlen)));
     c.v_scale[bh * QUANT_DIM + threadIdx.x] = scale_of(largest, QUANT_E4M3);
 }
@@ -229,7 +236,7 @@ int quant_kv_reference_launch(void *plan, void *stream, struct sab_message *msg)
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
 
     sage_quant::sage_quant_kv_reference_partial<<<
-        sage_quant::grid_of(c->chunks, c->heads, c->batch), QUANT_DIM, 0, on>>>(*c);
+        sage_quant::grid_of(c->blocks, c->heads, c->batch), QUANT_DIM, 0, on>>>(*c);
     sage_quant::sage_quant_kv_reference_final<<<sage_quant::grid_of(1, c->heads, c->batch),
                                                 QUANT_DIM, 0, on>>>(*c);
     sage_quant::sage_quant_kv_reference_quantise<<<

@@ -1,59 +1,72 @@
 /*
- * vector_kv_ring.cuh - how K and V reach the blocks of sage_quant_kv/vector.
+ * vector_kv_ring.cuh - K and V kept on the chip between their two looks: what sage_quant_kv/vector
+ * does where the blocks of a head fit the device.
  *
- * Work is cut into items of 256 tokens: the statistics of K or of V, the quotients of K or of V. A
- * group of eight warps takes items by ticket, in one order for all: the quotients of a chunk come a
- * `lead` of chunks behind its statistics. So memory is read for some items while others compute and
- * write, and the second look at K and V finds them in the L2. The group's own loader warp draws the
- * tickets and fills a ring of stages of 64 rows, each with a note of what it holds.
+ * On an H200 every byte that a multiprocessor reads from the L2 crosses, half of the time, the link
+ * between the two halves of the L2, and that link, not the memory, bounds a copy. A kernel that
+ * reads K and V twice is bound by it at 57 % of the copy rate, wherever the second look finds them.
  *
- * Quotients wait for the statistics of their head, which have lower tickets, and the lowest ticket
- * of those still open is always being served: nothing depends on how many blocks run at a time.
+ * So K and V are cut into blocks of 64 tokens, all of K of a head, then all of V, then the next
+ * head, and block n goes to group n % groups, on step n / groups. A group has a ring of stages. On
+ * step k it takes the statistics of the block that has arrived, and makes the quotients of the one
+ * of step k - lag, which has stayed in its stage, and at last in registers, while the statistics of
+ * the rest of its head were brought together:
+ *
+ *   loader warp      fills stages
+ *   computing warps  partial sums of a block to memory; quotients
+ *   joining warp     adds up the blocks of every span dealt to it, and the spans of a head
+ *   waiting warp     waits for the head of a stage, and brings its mean or scales to the stage
+ *
+ * What goes from group to group this way is words that stand for themselves: the workspace is
+ * filled with KV_NOT_YET beforehand, which no arithmetic gives, and whoever needs a word looks
+ * until it is another. So no fence waits for all that a multiprocessor has written.
+ *
+ * Groups wait for each other, so all must be on the device at once (a cooperative launch), and a
+ * head's K must not have more blocks than `lag` steps of all groups: then what a group waits for
+ * on step k was, or can be, done by all on theirs.
  */
 #ifndef SAGE_QUANT_VECTOR_KV_RING_CUH
 #define SAGE_QUANT_VECTOR_KV_RING_CUH
 
-#include "quant_device.cuh"
 #include "stage.cuh"
+#include "vector_kv_math.cuh"
 
 namespace sage_quant
 {
 
-constexpr int KV_LANES = 256;             /* of a group, without its loader warp */
-constexpr int KV_THREADS = KV_LANES + 32; /* with it */
-constexpr int KV_STAGES = 3;              /* of a group */
-constexpr int KV_STAGE_BYTES = QUANT_BLOCK * QUANT_DIM * 2;
-constexpr uint32_t KV_PARTS = QUANT_CHUNK / QUANT_BLOCK;
-constexpr uint32_t KV_STEP = 4; /* items of a chunk */
+constexpr int KV_STAGES = 6, KV_SLOTS = 8; /* slots: for what is known of a head */
+constexpr int KV_MOST_LAG = 5; /* a stage is free one step earlier, and one more is being filled */
+constexpr uint32_t KV_NOT_YET = 0xffffffffu; /* a NaN with a sign */
+constexpr int KV_COMPUTING = 256;            /* threads of a group that compute */
+constexpr int KV_WARPS = KV_COMPUTING / 32;  /* of those */
+constexpr int KV_HELPERS = 3;                /* warps: loader, joining, waiting */
+constexpr int KV_GROUPS = 2;                 /* of a block */
+constexpr int KV_RING_THREADS = KV_GROUPS * (KV_COMPUTING + 32 * KV_HELPERS);
 
-enum kv_kind : uint32_t { K_STATISTICS, V_STATISTICS, K_QUOTIENTS, V_QUOTIENTS, KV_END };
-
-struct kv_order {
-    uint32_t chunks; /* of all heads */
-    uint32_t lead;   /* chunks whose statistics come before the first quotients */
-    uint32_t items;  /* tickets; some are of nothing */
-};
-
-/* What a stage holds: rows of one block of 64. */
+/* What a group needs to know of the block of a step. */
 struct kv_note {
-    uint32_t kind; /* enum kv_kind */
-    uint32_t bh;
-    uint32_t block;
-    uint32_t last; /* of the chunk */
+    float *partial;    /* channel 0 of its partial results */
+    const float *head; /* channel 0 of its head's mean or scales */
+    uint8_t *to;       /* its place in k_int8, or in the first channel of v_fp8 */
+    float *k_scale;    /* K alone */
+    int32_t nr;        /* rows */
+    int32_t values;    /* V, or K */
 };
 
 struct kv_group {
-    alignas(128) uint8_t stage[KV_STAGES][KV_STAGE_BYTES];
-    float of_head[KV_STAGES][2][QUANT_DIM];    /* mean of K; scales of V, reciprocals */
-    uint32_t code[QUANT_DIM][QUANT_CHUNK / 4]; /* of V; word `w ^ channel / 8` of a channel */
-    uint64_t full[KV_STAGES], empty[KV_STAGES];
-    kv_note note[KV_STAGES];
-    uint32_t largest[KV_LANES / 32];
-    uint32_t last;
+    alignas(128) uint8_t stage[KV_STAGES][QUANT_BLOCK * QUANT_DIM * 2];
+    float of_head[KV_SLOTS][2][QUANT_DIM]; /* mean of K; scales of V, their reciprocals */
+    union {
+        float part[KV_WARPS][QUANT_DIM];
+        kv_codes codes;
+    };
+    kv_note note[KV_SLOTS];
+    uint64_t full[KV_STAGES], empty[KV_STAGES], ready[KV_SLOTS];
+    uint32_t largest[KV_WARPS];
 };
 
-/* The place in a ring, of its filler or its reader. */
-struct kv_place {
+/* A warp's way round the stages. */
+struct kv_turn {
     uint32_t stage, parity;
 
     __device__ __forceinline__ void advance()
@@ -65,161 +78,233 @@ struct kv_place {
     }
 };
 
-struct kv_item {
-    uint32_t kind, chunk;
-};
-
-/* `lead` chunks of statistics, then those of one more and the quotients of one in turn. */
-__device__ __forceinline__ kv_item item_of(const kv_order &order, uint32_t ticket)
+__device__ __forceinline__ uint32_t slot_of(uint32_t step)
 {
-    if (ticket >= order.items)
-        return {KV_END, 0};
-    if (ticket < 2 * order.lead)
-        return {ticket % 2, ticket / 2};
-    const uint32_t step = (ticket - 2 * order.lead) / KV_STEP;
-    const uint32_t kind = (ticket - 2 * order.lead) % KV_STEP;
-
-    return {kind, kind < K_QUOTIENTS ? step + order.lead : step};
+    return step % KV_SLOTS;
 }
 
-/* A warp or one thread: until the mean, or the scales, of a head stand. A head's count is of its
- * chunks that are done, and one more once that is so. */
-__device__ __forceinline__ void await_ready(const uint32_t *count, uint32_t chunks)
+__device__ __forceinline__ uint32_t slot_parity(uint32_t step)
 {
-    uint32_t done;
-
-    do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(count) : "memory");
-    } while (done <= chunks);
+    return step / KV_SLOTS % 2;
 }
 
-/* What a stage is to be filled with. */
-struct kv_load {
-    const uint16_t *from;
-    int64_t stride;
-    const float *first, *second; /* of_head of the stage; NULL: nothing */
-    uint64_t policy;
-    uint32_t nr; /* rows */
-};
+/* Steps of a group. */
+__device__ __forceinline__ uint32_t steps_of(const quant_kv_call &c, uint32_t number)
+{
+    const uint32_t groups = gridDim.x * KV_GROUPS;
+    const uint32_t blocks = 2 * static_cast<uint32_t>(c.batch * c.heads * c.blocks);
 
-/* A warp: rows that begin at a multiple of 16 bytes, copied without the warp's help. */
-__device__ __forceinline__ void copy_rows(uint8_t *stage, uint64_t *full, const kv_load &load,
-                                          uint32_t lane)
+    return number < blocks ? (blocks - number - 1) / groups + 1 : 0;
+}
+
+/* ---- loader warp ---- */
+
+__device__ __forceinline__ kv_note note_of(const quant_kv_call &c, int64_t bh, bool values,
+                                           int64_t block)
+{
+    const int64_t first = block * QUANT_BLOCK, left = c.seqlen - first;
+    const kv_results results = results_of(c, bh, values, 0);
+    kv_note note;
+
+    note.partial = results.block + block * QUANT_DIM;
+    note.head = results.head;
+    note.to = values ? c.v_fp8 + bh * QUANT_DIM * c.blocks * QUANT_BLOCK + first
+                     : reinterpret_cast<uint8_t *>(c.k_int8) + (bh * c.seqlen + first) * QUANT_DIM;
+    note.k_scale = c.k_scale + bh * c.blocks + block;
+    note.nr = static_cast<int32_t>(left < QUANT_BLOCK ? left : QUANT_BLOCK);
+    note.values = values;
+    return note;
+}
+
+/* Rows into a stage. Those that begin at a multiple of 16 bytes are copied without the warp. */
+template <bool ALIGNED>
+__device__ __forceinline__ void fill_stage(uint8_t *stage, uint64_t *full, const uint16_t *from,
+                                           int64_t stride, uint32_t nr)
 {
     constexpr uint32_t row_bytes = QUANT_DIM * 2;
-
-    if (load.stride == QUANT_DIM) {
-        if (lane == 0)
-            sab::copy_bulk(stage, load.from, load.nr * row_bytes, full, load.policy);
-        return;
-    }
-    for (uint32_t i = lane; i < load.nr; i += 32)
-        sab::copy_bulk(stage + i * row_bytes, load.from + i * load.stride, row_bytes, full,
-                       load.policy);
-}
-
-/* A warp: rows that begin anywhere. */
-__device__ __forceinline__ void take_rows(uint8_t *stage, const kv_load &load, uint32_t lane)
-{
-    for (uint32_t i = lane; i < load.nr * QUANT_DIM; i += 32)
-        reinterpret_cast<uint16_t *>(stage)[i] =
-            load.from[i / QUANT_DIM * load.stride + i % QUANT_DIM];
-    __syncwarp();
-}
-
-template <bool ALIGNED>
-__device__ __forceinline__ void fill_stage(kv_group &group, uint32_t at, const kv_load &load,
-                                           uint32_t lane)
-{
-    constexpr uint32_t head_bytes = QUANT_DIM * sizeof(float);
-    uint64_t *full = &group.full[at];
-    uint32_t bytes = ALIGNED ? load.nr * QUANT_DIM * 2 : 0;
-
-    if (!ALIGNED)
-        take_rows(group.stage[at], load, lane);
-    bytes += (load.first ? head_bytes : 0) + (load.second ? head_bytes : 0);
-    if (lane == 0)
-        sab::expect_boxes(full, bytes);
-    __syncwarp();
-    if (ALIGNED)
-        copy_rows(group.stage[at], full, load, lane);
-    if (lane == 0 && load.first)
-        sab::copy_bulk(group.of_head[at][0], load.first, head_bytes, full, sab::evict_normal());
-    if (lane == 0 && load.second)
-        sab::copy_bulk(group.of_head[at][1], load.second, head_bytes, full, sab::evict_normal());
-}
-
-/* What quotients need of their head, once it stands. */
-__device__ __forceinline__ void load_head(const quant_kv_call &c, kv_load &load, bool keys,
-                                          uint32_t bh)
-{
-    const int64_t at = static_cast<int64_t>(bh) * QUANT_DIM;
-
-    load.first = (keys ? c.mean : c.v_scale) + at;
-    load.second = keys ? nullptr : c.inverse + at;
-    await_ready(keys ? c.k_count + bh : c.v_count + bh, static_cast<uint32_t>(c.chunks));
-    /* they were written by other blocks, and are now read by the async proxy */
-    cuda::ptx::fence_proxy_async(cuda::ptx::space_global);
-}
-
-/* The stages of one item. */
-template <bool ALIGNED>
-__device__ __forceinline__ void load_item(const quant_kv_call &c, kv_group &group, kv_place &place,
-                                          const kv_item &item, uint32_t lane)
-{
-    const uint32_t chunks = static_cast<uint32_t>(c.chunks), bh = item.chunk / chunks;
-    const uint32_t heads = static_cast<uint32_t>(c.heads), first = item.chunk % chunks * KV_PARTS;
-    const bool keys = item.kind % 2 == 0, statistics = item.kind < K_QUOTIENTS;
-    const quant_rows &rows = keys ? c.k : c.v;
-    const uint32_t end = min(first + KV_PARTS, static_cast<uint32_t>(c.blocks));
-    kv_load load = {};
-
-    load.stride = rows.row;
-    load.policy = statistics ? sab::evict_normal() : sab::evict_first();
-    if (!statistics)
-        load_head(c, load, keys, bh);
-    for (uint32_t block = first; block < end; block++, place.advance()) {
-        const int64_t row = static_cast<int64_t>(block) * QUANT_BLOCK, left = c.seqlen - row;
-
-        load.from = rows_of(rows, bh / heads, bh % heads, row);
-        load.nr = static_cast<uint32_t>(left < QUANT_BLOCK ? left : QUANT_BLOCK);
-        sab::barrier_wait(&group.empty[place.stage], place.parity ^ 1);
-        if (lane == 0)
-            group.note[place.stage] = {item.kind, bh, block, block + 1 == end};
-        fill_stage<ALIGNED>(group, place.stage, load, lane);
-    }
-}
-
-/* A group's loader warp. The next ticket is drawn before it is needed. */
-template <bool ALIGNED>
-__device__ __forceinline__ void load_items(const quant_kv_call &c, const kv_order &order,
-                                           kv_group &group)
-{
     const uint32_t lane = threadIdx.x % 32;
-    uint32_t next = lane == 0 ? atomicAdd(c.ticket, 1u) : 0;
-    kv_place place = {0, 0};
 
-    for (;;) {
-        const kv_item item = item_of(order, __shfl_sync(0xffffffffu, next, 0));
-
-        if (item.kind == KV_END)
-            break;
-        if (lane == 0)
-            next = atomicAdd(c.ticket, 1u);
-        if (item.chunk < order.chunks)
-            load_item<ALIGNED>(c, group, place, item, lane);
+    if (!ALIGNED) {
+        for (uint32_t i = lane; i < nr * QUANT_DIM; i += 32)
+            reinterpret_cast<uint16_t *>(stage)[i] = from[i / QUANT_DIM * stride + i % QUANT_DIM];
+        __syncwarp();
     }
-    sab::barrier_wait(&group.empty[place.stage], place.parity ^ 1);
-    if (lane == 0) {
-        group.note[place.stage] = {KV_END, 0, 0, 0};
-        sab::expect_boxes(&group.full[place.stage], 0);
+    if (lane == 0)
+        sab::expect_boxes(full, ALIGNED ? nr * row_bytes : 0);
+    __syncwarp();
+    if (ALIGNED && stride == QUANT_DIM) {
+        if (lane == 0)
+            sab::copy_bulk(stage, from, nr * row_bytes, full, sab::evict_first());
+    } else if (ALIGNED) {
+        for (uint32_t i = lane; i < nr; i += 32)
+            sab::copy_bulk(stage + i * row_bytes, from + i * stride, row_bytes, full,
+                           sab::evict_first());
     }
 }
 
-/* The warps of a group that compute. */
-__device__ __forceinline__ void group_barrier(uint32_t number)
+/* A note has served when the stage of KV_STAGES steps before is free again: the block of KV_SLOTS
+ * steps before is done with by then. */
+template <bool ALIGNED>
+__device__ __forceinline__ void load_blocks(const quant_kv_call &c, kv_group &group,
+                                            uint32_t number)
 {
-    asm volatile("bar.sync %0, %1;" : : "r"(number + 1), "n"(KV_LANES) : "memory");
+    const uint32_t steps = steps_of(c, number), groups = gridDim.x * KV_GROUPS;
+    const uint32_t blocks = static_cast<uint32_t>(c.blocks), heads = static_cast<uint32_t>(c.heads);
+    kv_turn turn = {0, 0};
+
+    for (uint32_t step = 0; step < steps; step++, turn.advance()) {
+        const uint32_t n = number + step * groups, part = n / blocks, block = n % blocks;
+        const uint32_t bh = part / 2;
+        const bool values = part % 2 == 1;
+        const quant_rows &rows = values ? c.v : c.k;
+        const kv_note note = note_of(c, bh, values, block);
+
+        sab::barrier_wait(&group.empty[turn.stage], turn.parity ^ 1);
+        if (threadIdx.x % 32 == 0)
+            group.note[slot_of(step)] = note;
+        fill_stage<ALIGNED>(
+            group.stage[turn.stage], &group.full[turn.stage],
+            rows_of(rows, bh / heads, bh % heads, static_cast<int64_t>(block) * QUANT_BLOCK),
+            rows.row, static_cast<uint32_t>(note.nr));
+    }
+}
+
+/* ---- words between groups ---- */
+
+__device__ __forceinline__ void publish(float *to, float x)
+{
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" : : "l"(to), "f"(x) : "memory");
+}
+
+__device__ __forceinline__ void publish4(float *to, const float4 &x)
+{
+    asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(to), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ float4 look4(const float *from)
+{
+    float4 x;
+
+    asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "l"(from)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ bool is_there(float x)
+{
+    return __float_as_uint(x) != KV_NOT_YET;
+}
+
+__device__ __forceinline__ bool are_there(const float4 &x)
+{
+    return is_there(x.x) && is_there(x.y) && is_there(x.z) && is_there(x.w);
+}
+
+/* A warp: until a word is there. Many wait for the same one, so each asks for no more than it. */
+__device__ __forceinline__ void await_word(const float *word)
+{
+    float x = 0.0f;
+
+    do {
+        if (threadIdx.x % 32 == 0)
+            asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(x) : "l"(word) : "memory");
+        x = __shfl_sync(0xffffffffu, x, 0);
+    } while (!is_there(x));
+}
+
+/* Eight at a time are looked at, so that the way to the L2 is gone once for all of them. */
+__device__ __forceinline__ float4 join_published(const float *from, uint32_t nr, uint32_t stride,
+                                                 bool values)
+{
+    constexpr uint32_t LOOKS = 8;
+    float4 x = make_float4(0, 0, 0, 0);
+
+    for (uint32_t first = 0; first < nr; first += LOOKS) {
+        float4 y[LOOKS];
+        bool all;
+
+        do {
+            all = true;
+#pragma unroll
+            for (uint32_t i = 0; i < LOOKS; i++)
+                y[i] = look4(from + static_cast<int64_t>(min(first + i, nr - 1)) * stride);
+#pragma unroll
+            for (uint32_t i = 0; i < LOOKS; i++)
+                all = all && are_there(y[i]);
+        } while (!all);
+#pragma unroll
+        for (uint32_t i = 0; i < LOOKS; i++)
+            if (first + i < nr)
+                x = join4(x, y[i], values);
+    }
+    return x;
+}
+
+/* ---- joining warp ---- */
+
+/* Span `span` of a head, and with the last one the head. */
+__device__ __forceinline__ void join_span(const quant_kv_call &c, uint32_t bh, bool values,
+                                          uint32_t span)
+{
+    const uint32_t channel = threadIdx.x % 32 * 4, spans = static_cast<uint32_t>(c.spans);
+    const uint32_t left = static_cast<uint32_t>(c.blocks) - span * QUANT_SPAN;
+    const uint32_t nr = min(left, static_cast<uint32_t>(QUANT_SPAN));
+    const kv_results to = results_of(c, bh, values, channel);
+    const float *from = to.block + static_cast<int64_t>(span) * QUANT_SPAN * QUANT_DIM;
+
+    await_word(from - channel + nr * QUANT_DIM - 1);
+    publish4(to.span + span * QUANT_DIM, join_published(from, nr, QUANT_DIM, values));
+    if (span + 1 == spans)
+        publish4(to.head,
+                 finish4(c, join_published(to.span, spans, QUANT_DIM, values), values, to.at));
+}
+
+/* Spans are dealt out evenly, whoever has their blocks. */
+__device__ __forceinline__ void join_spans(const quant_kv_call &c, uint32_t number)
+{
+    const uint32_t spans = static_cast<uint32_t>(c.spans);
+    const uint32_t end = 2 * static_cast<uint32_t>(c.batch * c.heads) * spans;
+
+    for (uint32_t i = number; i < end; i += gridDim.x * KV_GROUPS) {
+        const uint32_t part = i / spans;
+
+        join_span(c, part / 2, part % 2 == 1, i % spans);
+    }
+}
+
+/* ---- waiting warp ---- */
+
+__device__ __forceinline__ void await_heads(const quant_kv_call &c, kv_group &group,
+                                            uint32_t number)
+{
+    const uint32_t steps = steps_of(c, number), channel = threadIdx.x % 32 * 4;
+    kv_turn turn = {0, 0};
+
+    for (uint32_t step = 0; step < steps; step++, turn.advance()) {
+        const uint32_t slot = slot_of(step);
+        const kv_note &note = group.note[slot];
+        float4 x;
+
+        /* once the block has arrived, that of KV_SLOTS steps before is done with, and the slot free
+         */
+        sab::barrier_wait(&group.full[turn.stage], turn.parity);
+        await_word(note.head + QUANT_DIM - 1);
+        do
+            x = look4(note.head + channel);
+        while (!are_there(x));
+        *reinterpret_cast<float4 *>(&group.of_head[slot][0][channel]) = x;
+        if (note.values)
+            *reinterpret_cast<float4 *>(&group.of_head[slot][1][channel]) =
+                make_float4(__frcp_rn(x.x), __frcp_rn(x.y), __frcp_rn(x.z), __frcp_rn(x.w));
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            (void)cuda::ptx::mbarrier_arrive(&group.ready[slot]);
+    }
 }
 
 } // namespace sage_quant
