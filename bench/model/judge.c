@@ -174,11 +174,12 @@ static void add_element(struct judge_run *run, const struct op_slice *s, int64_t
     element_bars(run, s, i, got, unit);
 }
 
-/* Rows that are wholly 0 in the reference. */
+/* Rows that are wholly 0 in the reference, or slices of a row where they are shorter. */
 static void zero_bars(struct judge_run *run, const struct op_slice *s, const void *raw)
 {
     const struct op_tensor *t = &run->p->tensor[s->tensor];
-    const int64_t width = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+    const int64_t whole = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+    const int64_t width = s->n < whole ? s->n : whole;
     char place[96];
 
     for (size_t k = 0; k < run->bars_nr; k++) {
@@ -186,7 +187,7 @@ static void zero_bars(struct judge_run *run, const struct op_slice *s, const voi
 
         if (bar->tensor != s->tensor || bar->kind != BAR_ZERO)
             continue;
-        for (int64_t first = 0; first + width <= s->n; first += width) {
+        for (int64_t first = 0; width > 0 && first + width <= s->n; first += width) {
             int64_t zeros = 0;
 
             while (zeros < width && s->ref[first + zeros] == 0)

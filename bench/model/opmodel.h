@@ -157,6 +157,10 @@ struct op_model {
     int (*oracle)(const struct op_problem *p, const struct op_source *src,
                   const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                   struct op_slices *slices, struct err *err);
+    /* Inputs without a recipe are outputs of other operators. Gives the i-th of those as a case
+     * whose outputs, by the feeds of ops.h, are inputs here; 1 behind the last. NULL: every input
+     * has a recipe. */
+    int (*producer)(const struct op_case *c, size_t i, struct op_case *from, struct err *err);
     /* Relative L2 of got against the same operator on unquantised inputs; NULL where there is none.
      */
     int (*accuracy)(const struct op_case *c, const struct op_slices *slices, double *rel_l2,
