@@ -93,12 +93,14 @@ static void within_bar(struct judge_run *run, const struct op_slice *s, int64_t 
     const double limit = bar->a * unit + bar->b * fabs(ref) + more;
     char place[96];
 
-    if (s->within && s->within[i] < 0 ? signbit(got) == signbit(ref) && got == ref
-                                      : fabs(got - ref) <= limit)
+    if (s->within && s->within[i] < 0
+            ? got == ref && (s->within[i] == WITHIN_EQUAL || signbit(got) == signbit(ref))
+            : fabs(got - ref) <= limit)
         return;
     if (s->within && s->within[i] < 0)
-        fail(run, "%s%s is %g, must be %g to the bit", tensor_name(run, s->tensor),
-             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref);
+        fail(run, "%s%s is %g, must be %g%s", tensor_name(run, s->tensor),
+             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
+             s->within[i] == WITHIN_EQUAL ? "" : " to the bit");
     else
         fail(run, "%s%s is %.9g%s, must be %.9g within %.3g", tensor_name(run, s->tensor),
              place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got,

@@ -80,6 +80,9 @@ struct op_source {
     int (*read)(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst);
 };
 
+#define WITHIN_BITS  (-1.0)
+#define WITHIN_EQUAL (-2.0)
+
 /* A run of `n` consecutive elements of an output, with its reference values. Groups name the
  * (batch, head) and the tile that it belongs to, for the bars that hold for each group. */
 struct op_slice {
@@ -90,8 +93,9 @@ struct op_slice {
     int64_t tile;
     double *ref;      /* exact reference, n values; owned by the list */
     double *emulated; /* by the kernel's declared arithmetic; NULL where there is none */
-    /* For BAR_WITHIN: what each value may be off beyond the bar's own a and b; negative: it must
-     * have the very bits of ref. NULL: 0 everywhere. All slices of a list have it, or none. */
+    /* For BAR_WITHIN: what each value may be off beyond the bar's own a and b; WITHIN_BITS: it must
+     * have the very bits of ref; WITHIN_EQUAL: it must equal ref, a zero of either sign. NULL: 0
+     * everywhere. All slices of a list have it, or none. */
     double *within;
     /* Values are counted in a unit that is itself an output (a quantiser's scale): what is held
      * against ref is got times element `unit_at` of output `unit`. */

@@ -116,6 +116,17 @@ static double dq_bar(const struct op_case *c)
     return c->axis[DSA_DTYPE].i ? hypot(1e-3, 0x1p-24 / sqrt(12) / size) : 6e-3;
 }
 
+/* Whether dq is 0 but for rounding everywhere: all slots of a row have one id and no sink beside it
+ * (3.6, T = N = 1). No relative bar holds there. */
+static bool dq_cancels(const struct op_case *c)
+{
+    const int64_t sink = c->axis[DSA_SINK].i;
+
+    return (sink == SINK_NONE || sink == SINK_NEG_INF) &&
+           (c->axis[DSA_SEQLEN_K].i == 1 || c->axis[DSA_TOPK].i == 1 ||
+            c->axis[DSA_PATTERN].i == IDS_SINGLE);
+}
+
 static size_t bars(const struct op_case *c, bool sampled, struct bar out[OP_MAX_BARS])
 {
     const bool unit = dsa_rms_of_values(c) >= 1;
@@ -124,8 +135,13 @@ static size_t bars(const struct op_case *c, bool sampled, struct bar out[OP_MAX_
 
     (void)sampled;
     out[nr++] = (struct bar){SAB_T_dsa_bwd_dq, BAR_ELEMENT, BAR_WHOLE, element, element};
-    out[nr++] = (struct bar){SAB_T_dsa_bwd_dq, BAR_ZERO, BAR_WHOLE, 0, 0};
-    out[nr++] = (struct bar){SAB_T_dsa_bwd_dq, BAR_REL_L2, BAR_WHOLE, dq_bar(c), 0};
+    /* What must be 0 is marked, section 3.3; other rows may come to 0 by cancellation. */
+    out[nr++] = (struct bar){SAB_T_dsa_bwd_dq, BAR_WITHIN, BAR_WHOLE, element, element};
+    if (dq_cancels(c))
+        out[nr++] =
+            (struct bar){SAB_T_dsa_bwd_dq, BAR_ELEMENT, BAR_WHOLE, unit ? 3e-3 : 3e-5, element};
+    else
+        out[nr++] = (struct bar){SAB_T_dsa_bwd_dq, BAR_REL_L2, BAR_WHOLE, dq_bar(c), 0};
     out[nr++] = (struct bar){SAB_T_dsa_bwd_dkv, BAR_ELEMENT, BAR_WHOLE, element, element};
     out[nr++] = (struct bar){SAB_T_dsa_bwd_dkv, BAR_ZERO, BAR_WHOLE, 0, 0};
     out[nr++] = (struct bar){SAB_T_dsa_bwd_dkv, BAR_REL_L2, BAR_WHOLE,

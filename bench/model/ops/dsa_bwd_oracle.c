@@ -160,16 +160,27 @@ static int row_add(const struct bwd_run *run, int64_t row, int32_t id, int64_t t
     return 0;
 }
 
+/* Heads of a row of dq that must be 0: all without an active slot, else those whose P is 0. */
+static void mark_zeros(const struct bwd_run *run, const struct bwd_row *r, bool empty,
+                       struct op_slice *dq)
+{
+    for (int64_t i = 0; i < dq->n; i++)
+        if (empty || r->norm[i / run->in.width].nl == -INFINITY)
+            dq->within[i] = WITHIN_EQUAL;
+}
+
 static int row_run(const struct bwd_run *run, int64_t row, struct bwd_row *r)
 {
     const int64_t n = row_ids(run, row, r);
 
     if (n < 0)
         return -1;
+    if ((n > 0 || run->d_sink_nr > 0) && row_load(run, row, n > 0, r))
+        return -1;
+    if (run->dq[row])
+        mark_zeros(run, r, n == 0, run->dq[row]);
     if (n == 0 && run->d_sink_nr == 0)
         return 0;
-    if (row_load(run, row, n > 0, r))
-        return -1;
     for (int64_t i = 0; i < run->d_sink_nr; i++) {
         const int64_t h = run->d_sink[i]->head;
 
@@ -254,8 +265,10 @@ static int run_init(struct bwd_run *run, struct op_slices *slices, struct err *e
         struct op_slice *s = &slices->item[i];
 
         free(s->ref);
+        free(s->within);
         s->ref = calloc((size_t)s->n + 1, sizeof(double));
-        if (!s->ref)
+        s->within = calloc((size_t)s->n + 1, sizeof(double));
+        if (!s->ref || !s->within)
             return err_memory(err);
         if (s->tensor == SAB_T_dsa_bwd_dq)
             run->dq[s->tile] = s;

@@ -2,6 +2,7 @@
  * dsa_fwd_oracle.c - the right answers of dsa_fwd in double, one query row at a time (dsa contract,
  * 2.2 and 2.3).
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "dsa_fwd_model.h"
@@ -63,6 +64,16 @@ static int row_fold(const struct dsa_input *in, int64_t row, int64_t prefix, str
     return 0;
 }
 
+/* Section 2.3: all bits zero without an active slot, 0 below an infinite sink. */
+static void mark_zeros(const struct dsa_input *in, const struct fwd_row *r, double *within)
+{
+    for (int64_t h = 0; h < in->heads; h++)
+        for (int64_t d = 0; d < DSA_V; d++)
+            within[h * DSA_V + d] = !r->any                   ? WITHIN_BITS
+                                    : r->sinks[h] == INFINITY ? WITHIN_EQUAL
+                                                              : 0;
+}
+
 static enum fault slice_fill(const struct dsa_input *in, const struct fwd_row *r,
                              struct op_slice *s)
 {
@@ -84,8 +95,8 @@ static enum fault slice_fill(const struct dsa_input *in, const struct fwd_row *r
         else
             s->ref[h] = dsa_fold_prefix_lse(f);
     }
-    for (int64_t i = 0; s->tensor == SAB_T_dsa_fwd_out && !r->any && i < s->n; i++)
-        s->within[i] = -1;
+    if (s->tensor == SAB_T_dsa_fwd_out)
+        mark_zeros(in, r, s->within);
     return FAULT_NONE;
 }
 
