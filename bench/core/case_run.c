@@ -198,6 +198,13 @@ int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err)
                        arm->workspace_bytes, err);
 }
 
+static const char *workspace_name(const struct arm_run *arm)
+{
+    if (!arm->workspace_bytes)
+        return "none";
+    return arm->keeps_workspace ? "kept" : "overwritten";
+}
+
 static int arm_plan(struct arm_run *arm, struct err *err)
 {
     struct work *w = arm->work;
@@ -214,6 +221,8 @@ static int arm_plan(struct arm_run *arm, struct err *err)
     if (status)
         return arm_fail(arm, "skip", err, "its workspace size is not known: %s", text);
     arm->workspace_bytes = ws.bytes;
+    if (row_set(&arm->row->workspace, workspace_name(arm), err))
+        return -1;
     ws.memory = info->kind == SAB_DEVICE_CUDA ? SAB_MEMORY_DEVICE : SAB_MEMORY_HOST;
     if (ws.bytes) {
         if (device_alloc(w->dev, ws.bytes + 2 * WORK_GUARD_BYTES, &arm->workspace, &why))

@@ -83,7 +83,7 @@ int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *er
 /* Marks an arm as out of the race with a status word and a sentence. */
 int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Fills the workspace with a byte and writes its guards. */
+/* Fills the workspace with a byte, unless the arm's choices ask for one that nobody overwrites. */
 int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err);
 const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size);
 
