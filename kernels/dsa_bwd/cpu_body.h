@@ -154,11 +154,32 @@ DSA_INLINE int64_t pack(const struct dsa_bwd_plan *p, struct dsa_bwd_tile *t, in
     return n;
 }
 
+/* What the slots of a tile give to 64 columns of the part's rows of dkv, slot by slot. */
+DSA_INLINE void add_tile(const struct dsa_bwd_plan *p, struct dsa_bwd_tile *t, int64_t i,
+                         int64_t head, int64_t heads, int64_t j, int64_t column, int64_t part)
+{
+    const int32_t *ids = p->active + i * p->slots + j;
+    float *given = t->rows[0];
+    int32_t which[DSA_TILE];
+    const int64_t n = pack(p, t, i, head, heads, j, part, which);
+
+    dsa_product(n, DSA_TILE, heads, (struct dsa_operand){t->dp[0], 1, DSA_TILE},
+                (struct dsa_operand){t->q[0], 0, DSA_TILE}, given, DSA_TILE, 0);
+    if (column < DSA_V)
+        dsa_product(n, DSA_TILE, heads, (struct dsa_operand){t->s[0], 1, DSA_TILE},
+                    (struct dsa_operand){t->dout[0], 0, DSA_TILE}, given, DSA_TILE, 1);
+    for (int64_t k = 0; k < n; k++) {
+        float *sum = p->sum + ids[which[k]] * p->width + column;
+
+        for (int64_t d = 0; d < DSA_TILE; d++)
+            sum[d] += given[k * DSA_TILE + d];
+    }
+}
+
 DSA_INLINE void body_strip(const struct dsa_bwd_plan *p, struct dsa_bwd_tile *t, int64_t first,
                            int64_t column, int64_t part)
 {
     const int64_t rows = p->rows - first < p->block ? p->rows - first : p->block;
-    int32_t which[DSA_TILE];
 
     for (int64_t i = 0; i < rows; i++)
         for (int64_t head = 0; head < p->heads; head += DSA_TILE) {
@@ -166,23 +187,8 @@ DSA_INLINE void body_strip(const struct dsa_bwd_plan *p, struct dsa_bwd_tile *t,
 
             if (p->nr[i] > 0)
                 load_strip(p, t, i, head, heads, (first + i) * p->heads + head, column);
-            for (int64_t j = 0; j < p->nr[i]; j += DSA_TILE) {
-                const int64_t n = pack(p, t, i, head, heads, j, part, which);
-
-                dsa_product(n, DSA_TILE, heads, (struct dsa_operand){t->dp[0], 1, DSA_TILE},
-                            (struct dsa_operand){t->q[0], 0, DSA_TILE}, t->rows[0], DSA_TILE, 0);
-                if (column < DSA_V)
-                    dsa_product(n, DSA_TILE, heads, (struct dsa_operand){t->s[0], 1, DSA_TILE},
-                                (struct dsa_operand){t->dout[0], 0, DSA_TILE}, t->rows[0], DSA_TILE,
-                                1);
-                for (int64_t k = 0; k < n; k++) {
-                    float *sum =
-                        p->sum + p->active[i * p->slots + j + which[k]] * p->width + column;
-
-                    for (int64_t d = 0; d < DSA_TILE; d++)
-                        sum[d] += t->rows[0][k * DSA_TILE + d];
-                }
-            }
+            for (int64_t j = 0; j < p->nr[i]; j += DSA_TILE)
+                add_tile(p, t, i, head, heads, j, column, part);
         }
 }
 

@@ -66,7 +66,49 @@ static const struct recipe row_recipe[] = {
      .shape = {2, 3, 65, 128},
      .p = {37},
      .f = {1, 0, 1000}},
+    {.kind = RECIPE_CYCLE,
+     .dtype = SAB_F32,
+     .rank = 1,
+     .shape = {133},
+     .p = {3, 0x3f800000, 0xff800000, 0x7f61e1e1}},
+    {.kind = RECIPE_LINE, .dtype = SAB_F32, .rank = 1, .shape = {133}, .f = {-97.3f, 2}},
+    {.kind = RECIPE_BLEND,
+     .dtype = SAB_FP16,
+     .seed = 11,
+     .rank = 2,
+     .shape = {300, 512},
+     .f = {0.1f, 0.1f}},
+    {.kind = RECIPE_POISONED,
+     .dtype = SAB_BF16,
+     .seed = 12,
+     .rank = 2,
+     .shape = {100, 576},
+     .p = {99},
+     .f = {0.1f}},
+    {.kind = RECIPE_LENGTHS,
+     .dtype = SAB_I32,
+     .rank = 1,
+     .shape = {1000},
+     .p = {[IDS_SLOTS] = 65, [IDS_LENGTHS] = LENGTHS_RAGGED, [IDS_LENGTH_SEED] = 6}},
 };
+
+/* Every pattern, slots behind the length put aside in every other one. */
+static struct recipe ids_recipe(int64_t pattern)
+{
+    struct recipe r = {.kind = RECIPE_IDS,
+                       .dtype = SAB_I32,
+                       .seed = 13,
+                       .rank = 2,
+                       .shape = {500, 65},
+                       .p = {[IDS_SLOTS] = 65, [IDS_LENGTH_SEED] = 6, [IDS_STEP] = 13}};
+
+    r.p[IDS_PATTERN] = pattern;
+    r.p[IDS_ROWS] = 1001;
+    r.p[IDS_DOMAIN] = 1000;
+    r.p[IDS_LENGTHS] = LENGTHS_RAGGED;
+    r.p[IDS_BEHIND] = pattern % 2 ? 1001 : 0;
+    return r;
+}
 
 static void recipe_case(struct tap *t, struct pair *p, const struct recipe *r)
 {
@@ -97,6 +139,10 @@ static void test_recipes(struct tap *t, struct pair *p)
     }
     for (size_t i = 0; i < sizeof(row_recipe) / sizeof(row_recipe[0]); i++)
         recipe_case(t, p, &row_recipe[i]);
+    for (int64_t pattern = IDS_UNIQUE; pattern <= IDS_INVALID; pattern++) {
+        r = ids_recipe(pattern);
+        recipe_case(t, p, &r);
+    }
 }
 
 static void test_digest_lengths(struct tap *t, struct pair *p)

@@ -55,7 +55,7 @@ static bool row_init(struct bwd_row *r, const struct bwd_run *run)
     r->out = malloc(DSA_V * sizeof(double));
     r->lse = malloc(heads * sizeof(double));
     r->delta = malloc(heads * sizeof(double));
-    r->norm = malloc(heads * sizeof(*r->norm));
+    r->norm = calloc(heads, sizeof(*r->norm));
     r->kv = malloc(width * sizeof(double));
     r->ids = malloc((size_t)(run->in.slots + 1) * sizeof(*r->ids));
     r->sum = calloc((size_t)run->dkv_nr * width + 1, sizeof(double));
