@@ -7,6 +7,7 @@
 
 #include "arms.h"
 #include "estimate.h"
+#include "verify_made.h"
 
 int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
 {
@@ -363,7 +364,7 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
             return -1;
     /* Plans have seen poisoned inputs only: contents come now. */
     for (size_t i = 0; i < run->works_nr; i++)
-        if (work_generate(&run->work[i], err))
+        if (verify_make_inputs(run, &run->work[i], err))
             return -1;
     return 0;
 }

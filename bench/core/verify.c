@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "case_run.h"
+#include "verify_made.h"
 
 /* The largest error of 10^7 to 10^9 elements lies further out than that of the slices for which an
  * element's bar was chosen: 1.27e-2 was seen of right kernels where the bar says 1e-2. A tile that
@@ -75,8 +76,8 @@ static double oracle_budget_s(const struct case_run *run)
     return reference_find(run->worker, run->item->c.op->name) ? all / 20 : all / 4;
 }
 
-static int judge_outputs(struct case_run *run, struct work *w, const struct sab_kernel *kernel,
-                         struct judgement *out, bool *complete, struct err *err)
+int verify_judge(struct case_run *run, struct work *w, const struct sab_kernel *kernel,
+                 struct judgement *out, bool *complete, struct err *err)
 {
     const struct op_slices *slices;
     struct bar bars[OP_MAX_BARS];
@@ -116,6 +117,8 @@ static void judge_difference(const struct work *w, uint32_t t, const struct devi
         if (bars[i].kind == BAR_REL_L2 && !(rel <= bars[i].a))
             out->pass = false;
         if (bars[i].kind == BAR_COSINE && !(cosine >= bars[i].a))
+            out->pass = false;
+        if (bars[i].kind == BAR_DIFF && !(d->sum_err2 <= bars[i].a * (d->sum_ref2 + d->sum_got2)))
             out->pass = false;
         /* |e| <= a + b|ref| everywhere makes |e| / (1 + |ref|) at most the larger of a and b. */
         if (bars[i].kind == BAR_ELEMENT && !(d->mixed <= FULL_SLACK * fmax(bars[i].a, bars[i].b)))
@@ -169,7 +172,7 @@ int verify_outputs(struct case_run *run, struct arm_run *arm, bool after, struct
 
     if (!has_outputs(w))
         return row_set(after ? &arm->row->check_after : &arm->row->check_before, "none", err);
-    if (judge_outputs(run, w, arm->kernel, &j, &complete, err))
+    if (verify_judge(run, w, arm->kernel, &j, &complete, err))
         return -1;
     full.pass = true;
     if (j.pass && w->reference_ready && against_reference(arm, &full, err))
@@ -202,8 +205,7 @@ int verify_outputs(struct case_run *run, struct arm_run *arm, bool after, struct
 
 /* ---- the reference kernel ---- */
 
-/* Runs a kernel once on a work, waiting for it. Seconds of wall time in *seconds. */
-static int run_once(struct work *w, const struct sab_kernel *k, double *seconds, struct err *err)
+int verify_run_once(struct work *w, const struct sab_kernel *k, double *seconds, struct err *err)
 {
     char text[512] = "";
     struct sab_message msg = {text, sizeof(text)};
@@ -259,11 +261,11 @@ static int reference_prove(struct case_run *run, const struct sab_kernel *k, dou
         return 0;
     if (op_case_default(run->item->c.op, run->item->c.seed, &c, err) || c.op->cost(&c, &cost, err))
         return -1;
-    if (work_open(&small, run->worker->dev, &c, err) || work_generate(&small, err) ||
-        work_poison(&small, -1, err) || run_once(&small, k, seconds, err) ||
-        run_once(&small, k, seconds, err)) /* the first loads the module */
+    if (work_open(&small, run->worker->dev, &c, err) || verify_make_inputs(run, &small, err) ||
+        work_poison(&small, -1, err) || verify_run_once(&small, k, seconds, err) ||
+        verify_run_once(&small, k, seconds, err)) /* the first loads the module */
         goto out;
-    if (judge_outputs(run, &small, k, &j, &complete, err))
+    if (verify_judge(run, &small, k, &j, &complete, err))
         goto out;
     if (!j.pass) {
         err_set(err, ERR_WRONG, "bench's own %s/%s disagrees with the oracle: %s", k->op, k->name,
@@ -328,7 +330,7 @@ static int reference_fill(struct case_run *run, struct work *w, struct err *err)
         return 0;
     if (work_poison(w, -1, err))
         return -1;
-    if (run_once(w, k, &seconds, &quiet)) {
+    if (verify_run_once(w, k, &seconds, &quiet)) {
         return quiet.kind == ERR_CRASH ? err_set(err, quiet.kind, "%s", quiet.text) : 0;
     }
     if (keep_outputs(w, w->reference, &quiet))

@@ -92,6 +92,8 @@ int work_generate(struct work *w, struct err *err)
         const struct op_tensor *o = &w->p.tensor[i];
         if (o->dtype == SAB_NONE || w->tensor[i].role == SAB_OUT || !o->bytes)
             continue;
+        if (o->recipe.kind == RECIPE_NONE && w->c.op->producer)
+            continue;
         if (device_generate(w->dev, &o->recipe, w->tensor[i].data, err))
             return err_prefix(err, "filling '%s'", w->p.spec->tensors[i].name);
     }

@@ -37,6 +37,7 @@ struct work {
     const void *baseline_arm; /* whose outputs those are */
     struct work_oracle *oracle;
     size_t oracles_nr;
+    bool made[SAB_MAX_TENSORS]; /* inputs that another operator's kernel wrote: verify_made.h */
 };
 
 /* Bytes of all tensors with their guards. */
@@ -46,6 +47,7 @@ uint64_t work_bytes(const struct op_problem *p);
  * device has no room. */
 int work_open(struct work *w, struct device *dev, const struct op_case *c, struct err *err);
 void work_close(struct work *w);
+/* Fills the inputs that have a recipe. */
 int work_generate(struct work *w, struct err *err);
 int work_guards_write(struct work *w, struct err *err);
 /* Names the first broken guard in `text` (size bytes), "" when all are whole. */

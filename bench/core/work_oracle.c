@@ -25,10 +25,11 @@ static char *signature_of(const struct sab_kernel *kernel)
     return strbuf_detach(&sb);
 }
 
-/* What the values depend on: operator, axes, seed, slices, attributes. */
-static uint64_t key_of(const struct work *w, const char *signature, const struct op_slices *s)
+/* What the values depend on: operator, axes, seed, slices, attributes, inputs that were made. */
+static uint64_t key_of(const struct work *w, uint64_t made, const char *signature,
+                       const struct op_slices *s)
 {
-    uint64_t h = rng_seed_of(w->c.seed, w->c.op->name);
+    uint64_t h = rng_hash(rng_seed_of(w->c.seed, w->c.op->name), made, 0);
     char buf[64];
     for (size_t i = 0; i < w->c.op->axes_nr; i++)
         h = rng_seed_of(h, op_case_text(&w->c, i, buf, sizeof(buf)));
@@ -114,13 +115,66 @@ static void cache_write(const char *path, uint64_t key, const struct op_slices *
     strbuf_release(&sb);
 }
 
+/* ---- inputs that were made ---- */
+
+static int made_digest(const struct work *w, uint64_t *digest, struct err *err)
+{
+    *digest = 0;
+    for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++) {
+        uint64_t one;
+
+        if (!w->made[t])
+            continue;
+        if (device_digest(w->dev, w->tensor[t].data, w->p.tensor[t].bytes, &one, err))
+            return -1;
+        *digest = rng_hash(*digest, t, one);
+    }
+    return 0;
+}
+
+/* Copies of them on the host. The caller frees each. */
+static int made_fetch(const struct work *w, struct op_buffers *to, struct err *err)
+{
+    for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++) {
+        const uint64_t bytes = w->p.tensor[t].bytes;
+
+        if (!w->made[t])
+            continue;
+        void *copy = malloc(bytes + 1);
+        if (!copy)
+            return err_memory(err);
+        to->data[t] = copy;
+        if (device_download(w->dev, copy, w->tensor[t].data, bytes, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int compute(struct work *w, const struct sab_kernel *kernel, int threads,
+                   struct op_slices *s, struct err *err)
+{
+    struct op_buffers buffers = {.problem = &w->p};
+    struct op_source src;
+    int ret = made_fetch(w, &buffers, err);
+
+    op_source_buffers(&src, &buffers);
+    if (!ret)
+        ret = w->c.op->oracle(&w->p, &src, kernel->attributes, kernel->attributes_nr, threads, s,
+                              err);
+    for (uint32_t t = 0; t < SAB_MAX_TENSORS; t++)
+        free((void *)(uintptr_t)buffers.data[t]);
+    return ret;
+}
+
 static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const char *signature,
                        const char *scratch, int threads, struct op_slices *s, struct err *err)
 {
-    struct op_source src;
     char path[4096];
-    uint64_t key = key_of(w, signature, s);
+    uint64_t made, key;
 
+    if (made_digest(w, &made, err))
+        return -1;
+    key = key_of(w, made, signature, s);
     snprintf(path, sizeof(path), "%s/oracle-%016llx", scratch, (unsigned long long)key);
     if (*scratch && !cache_read(path, key, s))
         return 0;
@@ -130,8 +184,7 @@ static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const ch
         free(s->item[i].within);
         s->item[i].ref = s->item[i].emulated = s->item[i].within = NULL;
     }
-    op_source_recipes(&src, &w->p);
-    if (w->c.op->oracle(&w->p, &src, kernel->attributes, kernel->attributes_nr, threads, s, err))
+    if (compute(w, kernel, threads, s, err))
         return -1;
     if (*scratch)
         cache_write(path, key, s);

@@ -189,7 +189,8 @@ const char *op_case_text(const struct op_case *c, size_t axis, char *buf, size_t
 
 /* A source over the recipes of a problem (which must outlive it). */
 void op_source_recipes(struct op_source *src, const struct op_problem *p);
-/* A source over host buffers, one pointer a tensor. `buffers` must outlive it. */
+/* A source over host buffers, one pointer a tensor; an input without one is read by its recipe.
+ * `buffers` must outlive it. */
 struct op_buffers {
     const struct op_problem *problem;
     const void *data[SAB_MAX_TENSORS];
