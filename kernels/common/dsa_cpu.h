@@ -18,8 +18,7 @@
 #define DSA_V     512 /* columns of a value */
 #define DSA_WIDTH 576 /* the larger width */
 #define DSA_TILE  64  /* slots of a tile, heads of a group, columns of a strip */
-#define DSA_PITCH 592 /* of gathered rows: an odd number of cache lines spreads columns over sets  \
-                       */
+#define DSA_PITCH 592 /* of gathered rows: an odd number of cache lines */
 #define DSA_LOG2E 1.44269504088896340736
 
 #define DSA_INLINE static inline __attribute__((always_inline))

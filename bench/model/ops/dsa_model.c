@@ -30,8 +30,10 @@ static int64_t overlap_step(const struct op_case *c, const struct dsa_sizes *s)
 int dsa_settle(struct op_case *c, struct err *err)
 {
     struct dsa_sizes s;
+    int64_t least;
 
     dsa_sizes(c, &s);
+    least = s.slots + overlap_step(c, &s);
     if (s.width != 512 && s.width != 576)
         return err_set(err, ERR_CONFIG, "head_dim = %lld, must be 512 or 576", (long long)s.width);
     if (c->axis[DSA_DATA].i == DATA_POISON && s.keys < 2)
@@ -39,11 +41,11 @@ int dsa_settle(struct op_case *c, struct err *err)
                        "data = poison keeps one row from all active slots, seqlen_k = %lld must be "
                        "at least 2",
                        (long long)s.keys);
-    if (c->axis[DSA_PATTERN].i == IDS_OVERLAP && s.keys < s.slots + overlap_step(c, &s))
+    if (c->axis[DSA_PATTERN].i == IDS_OVERLAP && s.keys < least)
         return err_set(err, ERR_CONFIG,
                        "overlap = %g of topk = %lld needs seqlen_k of at least %lld, %lld given",
-                       c->axis[DSA_OVERLAP].f, (long long)s.slots,
-                       (long long)(s.slots + overlap_step(c, &s)), (long long)s.keys);
+                       c->axis[DSA_OVERLAP].f, (long long)s.slots, (long long)least,
+                       (long long)s.keys);
     return 0;
 }
 
