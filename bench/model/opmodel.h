@@ -134,6 +134,13 @@ struct bar {
 
 #define OP_MAX_BARS 32
 
+/* In a pipeline, input `input` is the quantised form of `raw`, an input of the step that feeds it.
+ */
+struct op_quantised {
+    const char *input;
+    const char *raw;
+};
+
 struct op_model {
     const char *name; /* as in ops.h */
     const char *help;
@@ -157,10 +164,17 @@ struct op_model {
     int (*oracle)(const struct op_problem *p, const struct op_source *src,
                   const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                   struct op_slices *slices, struct err *err);
-    /* Relative L2 of got against the same operator on unquantised inputs; NULL where there is none.
-     */
-    int (*accuracy)(const struct op_case *c, const struct op_slices *slices, double *rel_l2,
+    /* As the last step of a pipeline that quantises: fills ref of every slice with the same
+     * operator on unquantised inputs. `raw` reads the raw form of each input that `quantised`
+     * names, by that input's place; `src` the others. NULL where there is none. */
+    int (*accuracy)(const struct op_problem *p, const struct op_source *src,
+                    const struct op_source *raw, int threads, struct op_slices *slices,
                     struct err *err);
+    const struct op_quantised *quantised;
+    size_t quantised_nr;
+    /* In a pipeline a step has the axes of the step that it feeds, by name. Where one of its axes
+     * follows otherwise: fills the value and returns true. NULL: nowhere. */
+    bool (*follow)(const struct op_case *fed, size_t axis, struct axis_value *value);
 };
 
 /* The operators that bench can judge. op_model_at() returns NULL behind the last one. */
@@ -181,7 +195,8 @@ const char *op_case_text(const struct op_case *c, size_t axis, char *buf, size_t
 
 /* A source over the recipes of a problem (which must outlive it). */
 void op_source_recipes(struct op_source *src, const struct op_problem *p);
-/* A source over host buffers, one pointer a tensor. `buffers` must outlive it. */
+/* A source over host buffers, one pointer a tensor; an input without one is read by its recipe.
+ * `buffers` must outlive it. */
 struct op_buffers {
     const struct op_problem *problem;
     const void *data[SAB_MAX_TENSORS];

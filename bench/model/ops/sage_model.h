@@ -62,5 +62,9 @@ size_t sage_bars(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_B
 int sage_oracle(const struct op_problem *p, const struct op_source *src,
                 const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                 struct op_slices *slices, struct err *err);
+/* Attention of the unquantised q, k and v over the same blocks: see op_model.accuracy. */
+int sage_accuracy(const struct op_problem *p, const struct op_source *src,
+                  const struct op_source *raw, int threads, struct op_slices *slices,
+                  struct err *err);
 
 #endif
