@@ -154,6 +154,8 @@ struct op_model {
     int (*cost)(const struct op_case *c, struct op_cost *cost, struct err *err);
     /* The bars that hold for this case; sampled says that only some slices are known. */
     size_t (*bars)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
+    /* The same where an earlier step of a pipeline made the inputs; NULL: no other. */
+    size_t (*bars_fed)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
     /* Chooses slices worth at most `flops` of oracle work: all of them where that suffices. Fills
      * everything but the values. */
     int (*slices)(const struct op_case *c, double flops, struct op_slices *out, struct err *err);

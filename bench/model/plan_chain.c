@@ -4,6 +4,7 @@
 #include "axis.h"
 #include "case_build.h"
 #include "plan_parts.h"
+#include "rng.h"
 
 #include <string.h>
 
@@ -32,13 +33,13 @@ static int follow_axis(const struct op_model *op, size_t axis, const struct plan
     return place >= 0 && axis_translate(&fed->op->axes[place], &fed->axis[place], spec, value);
 }
 
-static int follow(const struct plan_step *step, const struct op_case *fed, struct op_case *out,
-                  struct err *err)
+static int follow(const struct plan_step *step, const struct op_case *fed, uint64_t seed,
+                  struct op_case *out, struct err *err)
 {
     const struct op_model *op = op_model_find(step->op);
     struct case_builder b;
 
-    if (case_builder_init(&b, op, fed->seed, err))
+    if (case_builder_init(&b, op, seed, err))
         return -1;
     for (size_t i = 0; i < op->axes_nr; i++) {
         struct axis_element e = {.expr = NULL};
@@ -69,7 +70,10 @@ int plan_arm_chain(const struct plan *p, const struct plan_arm *arm, const struc
     if (plan_arm_case(p, arm, item, &out->step[out->nr - 1].c, across, err))
         return -1;
     for (size_t i = out->nr - 1; i-- > 0;)
-        if (follow(&arm->step[i], &out->step[fed_by(arm, i)].c, &out->step[i].c, err)) {
+        /* A tensor's stream is its seed and its place: without the operator's name q of one step
+         * would be k of another. */
+        if (follow(&arm->step[i], &out->step[fed_by(arm, i)].c,
+                   rng_seed_of(item->c.seed, arm->step[i].op), &out->step[i].c, err)) {
             err_prefix(err, "step '%.200s/%.200s'", arm->step[i].op, arm->step[i].kernel);
             goto located;
         }

@@ -252,6 +252,7 @@ const struct op_model op_model_sage_fwd = {
     .describe = describe,
     .cost = sage_cost,
     .bars = sage_bars,
+    .bars_fed = sage_bars_fed,
     .slices = sage_slices,
     .oracle_flops = sage_oracle_flops,
     .oracle = sage_oracle,
