@@ -30,7 +30,12 @@ static int follow_axis(const struct op_model *op, size_t axis, const struct plan
     if (op->follow && op->follow(fed, axis, value))
         return 1;
     place = op_axis_find(fed->op, spec->name);
-    return place >= 0 && axis_translate(&fed->op->axes[place], &fed->axis[place], spec, value);
+    if (place < 0)
+        return 0;
+    if (axis_translate(&fed->op->axes[place], &fed->axis[place], spec, value))
+        return 1;
+    /* Words mean what their operator makes of them; a number that does not fit is another shape. */
+    return spec->kind == AXIS_WORD ? 0 : axis_value_check(spec, &fed->axis[place], err);
 }
 
 static int follow(const struct plan_step *step, const struct op_case *fed, uint64_t seed,

@@ -344,7 +344,7 @@ static void test_pipelines(void **state)
     expect_error("[pipeline p]\nsteps = sage_fwd/mma\n" SWEEP,
                  "t.ini:2: pipeline 'p' has one step");
     expect_error("[pipeline p]\nsteps = sage_fwd/mma, copy/mma\n" SWEEP,
-                 "t.ini:2: pipeline 'p': no output of 'sage_fwd' is an input of 'copy'");
+                 "t.ini:2: pipeline 'p': no output of 'sage_fwd' is an input of a step behind it");
     expect_error("[pipeline p]\nrole = context\n" SWEEP, "t.ini:1: pipeline 'p' has no steps");
     expect_error("[pipeline p]\nstep = a/b\n" SWEEP,
                  "t.ini:2: 'step' is no key of [pipeline], did you mean 'steps'");
