@@ -196,6 +196,25 @@ static void shared_inputs_have_one_recipe(void **state)
     free(chain);
 }
 
+/* Of two steps that would feed an input the later one does. */
+static void the_latest_step_feeds(void **state)
+{
+    struct chain *from = chain_of(PIPE "[sweep s]\nop = sage_fwd\n"), *chain;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    chain = malloc(sizeof(*chain));
+    assert_non_null(chain);
+    chain->nr = 3;
+    chain->step[0].c = chain->step[1].c = from->step[QUANT_Q].c;
+    chain->step[2].c = from->step[FWD].c;
+    assert_int_equal(chain_link(chain, &err), -1);
+    assert_int_equal(chain->step[2].from[SAB_T_sage_fwd_q_int8].step, 1);
+    assert_int_equal(chain->step[2].from[SAB_T_sage_fwd_q_scale].step, 1);
+    free(chain);
+    free(from);
+}
+
 static void costs_add_up(void **state)
 {
     struct chain *chain = chain_of(PIPE SWEEP);
@@ -299,9 +318,8 @@ static void bad_pipelines(void **state)
     expect_error("[pipeline p]\nsteps = sage_quant_q/a(seqlen_q=64), sage_fwd/a\n" SWEEP,
                  "t.ini:1: arm 'p' in case 's.B2.H3.Sq100.Sk200.d0.5': step 'sage_quant_q' gives "
                  "'q_int8' with 49152 elements where 'q_int8' of step 'sage_fwd' has 76800");
-    expect_error(
-        "[pipeline p]\nsteps = sage_quant_q/a, sage_fwd/a\n" SWEEP "head_dim = 64\n",
-        "t.ini:1: arm 'p' in case 's.B2.H3.Sq100.Sk200.d0.5.D64': step 'sage_quant_q/a': "
+    expect_error("[pipeline p]\nsteps = sage_quant_q/a, sage_fwd/a\n" SWEEP "head_dim = 64\n",
+                 "t.ini:1: arm 'p' in case 's.B2.H3.Sq100.Sk200.d0.5.D64': step 'sage_quant_q/a': "
                  "'64' ");
     expect_error(PIPE "[sweep s]\noperator = sage_quant_q\n",
                  "t.ini:1: arm 'p' serves no sweep: its kernel 'sage_fwd/cpu' is for another");
@@ -405,6 +423,7 @@ int main(void)
         cmocka_unit_test(inputs_are_outputs_of_any_earlier_step),
         cmocka_unit_test(streams_of_steps_differ),
         cmocka_unit_test(shared_inputs_have_one_recipe),
+        cmocka_unit_test(the_latest_step_feeds),
         cmocka_unit_test(costs_add_up),
         cmocka_unit_test(parentheses_hold_options_and_axes),
         cmocka_unit_test(options_of_steps_are_hashed),

@@ -1,8 +1,7 @@
 /*
  * sage_oracle.c - the right answers of sage_fwd, in double, one query tile at a time (sage
- * contract: 9.1 "exact", and "emulated", which is section 5 by the kernel's attributes). Also what
- * plain attention over the same blocks gives on the unquantised q, k and v (section 8, "end to
- * end").
+ * contract: 9.1 "exact", and "emulated", which is section 5 by the kernel's attributes). Also plain
+ * attention of the unquantised q, k and v over the same blocks (section 8, "end to end").
  */
 #include <math.h>
 #include <stdlib.h>
