@@ -6,33 +6,39 @@
 #include "row.h"
 #include "sab.h"
 #include "sab_build.h"
+#include "sage_fwd/descriptor_call.h"
 
 extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
+extern const struct sab_kernel copy_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
 extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
+extern const struct sab_kernel copy_vector_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
-static const struct sab_kernel sage_fwd_mma_row = SAB_ABSENT_ROW(sage_fwd, "mma");
-static const struct sab_kernel sage_fwd_wgmma_row = SAB_ABSENT_ROW(sage_fwd, "wgmma");
+static const struct sab_kernel sage_fwd_mma_row =
+    SAB_ABSENT_ROW_OPTIONS(sage_fwd, "mma", sage_descriptor_options, SAGE_DESCRIPTOR_OPTIONS_NR);
+static const struct sab_kernel sage_fwd_wgmma_row =
+    SAB_ABSENT_ROW_OPTIONS(sage_fwd, "wgmma", sage_descriptor_options, SAGE_DESCRIPTOR_OPTIONS_NR);
 static const struct sab_kernel sage_quant_q_reference_row =
     SAB_ABSENT_ROW(sage_quant_q, "reference");
 static const struct sab_kernel sage_quant_q_vector_row = SAB_ABSENT_ROW(sage_quant_q, "vector");
 static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
+static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
 #endif
 
 static const struct sab_kernel *const kernels[] = {
     &sage_fwd_cpu_row,         &sage_fwd_reference_row, &sage_fwd_mma_row,
     &sage_fwd_wgmma_row,       &sage_quant_q_cpu_row,   &sage_quant_q_reference_row,
     &sage_quant_q_vector_row,  &sage_quant_kv_cpu_row,  &sage_quant_kv_reference_row,
-    &sage_quant_kv_vector_row,
+    &sage_quant_kv_vector_row, &copy_cpu_row,           &copy_vector_row,
 };
 
 static const struct sab_library library = {

@@ -9,7 +9,7 @@
 # had. A step that fails or outlasts its limit does not end the run; the exit status is 1 then.
 #
 # Steps, in the default order:
-#   device truth vectors matrix          test programs
+#   device truth vectors matrix descriptor_hazards   test programs
 #   memcheck racecheck synccheck initcheck   compute-sanitizer over the kernels, small cases
 #   doctor check quick activities faults     the program
 #   descriptors sweep aa twin                what is published
@@ -21,8 +21,8 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build=$(realpath -m "${1:-build-h200}")
 out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
-[ $# -gt 0 ] || set -- device truth vectors matrix memcheck racecheck synccheck initcheck doctor \
-    check quick activities faults descriptors sweep aa twin
+[ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards memcheck racecheck synccheck \
+    initcheck doctor check quick activities faults descriptors sweep aa twin
 
 most_bytes=$((15 * 1024 * 1024))
 bench=$build/bin/bench
@@ -104,6 +104,7 @@ step() { # NAME SEED
         ;;
     vectors) program 120 gpu_vectors ;;
     matrix) program 240 gpu_matrix ;;
+    descriptor_hazards) program 300 gpu_descriptors ;;
     memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;
     doctor) limited 60 0 doctor "$bench" doctor ;;
     check)

@@ -22,6 +22,18 @@ static void print_operators(void)
     }
 }
 
+/* " | cached (unsafe, keeps its workspace)" */
+static void print_choice(const struct sab_choice *choice, bool further)
+{
+    const bool unsafe = (choice->flags & SAB_CHOICE_UNSAFE) != 0;
+    const bool keeps = (choice->flags & SAB_CHOICE_KEEPS_WORKSPACE) != 0;
+
+    printf("%s %s", further ? " |" : "", choice->name);
+    if (unsafe || keeps)
+        printf(" (%s%s%s)", unsafe ? "unsafe" : "", unsafe && keeps ? ", " : "",
+               keeps ? "keeps its workspace" : "");
+}
+
 static int print_kernels(const char *exe)
 {
     struct strbuf path = STRBUF_INIT;
@@ -46,8 +58,7 @@ static int print_kernels(const char *exe)
         for (uint32_t o = 0; o < k->options_nr; o++) {
             printf("      %s =", k->options[o].name);
             for (uint32_t c = 0; c < k->options[o].choices_nr; c++)
-                printf("%s %s%s", c ? " |" : "", k->options[o].choices[c].name,
-                       k->options[o].choices[c].flags & SAB_CHOICE_UNSAFE ? " (unsafe)" : "");
+                print_choice(&k->options[o].choices[c], c > 0);
             printf("  %s\n", k->options[o].help);
         }
     }

@@ -51,6 +51,20 @@ int arm_poison(struct arm_run *arm, int byte, struct err *err)
     return 0;
 }
 
+/* What happens to the workspaces of the steps that were looked at so far. */
+static const char *workspace_name(const struct arm_run *arm)
+{
+    const char *name = "none";
+
+    for (size_t i = 0; i < arm->steps_nr; i++) {
+        if (arm->step[i].workspace_bytes && arm->step[i].keeps_workspace)
+            return "kept";
+        if (arm->step[i].workspace_bytes)
+            name = "overwritten";
+    }
+    return name;
+}
+
 static int step_plan(struct arm_run *arm, struct step_run *step, struct err *err)
 {
     struct work *w = step->work;
@@ -68,6 +82,8 @@ static int step_plan(struct arm_run *arm, struct step_run *step, struct err *err
     if (status)
         return arm_fail(arm, "skip", err, "%sits workspace size is not known: %s", name, text);
     step->workspace_bytes = ws.bytes;
+    if (row_set(&arm->row->workspace, workspace_name(arm), err))
+        return -1;
     ws.memory = info->kind == SAB_DEVICE_CUDA ? SAB_MEMORY_DEVICE : SAB_MEMORY_HOST;
     if (ws.bytes) {
         if (device_alloc(w->dev, ws.bytes + 2 * WORK_GUARD_BYTES, &step->workspace, &why))

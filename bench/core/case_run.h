@@ -109,7 +109,8 @@ int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *er
 /* Marks an arm as out of the race with a status word and a sentence. */
 int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Fills the workspaces with a byte. */
+/* Fills the workspaces with a byte, but for those that a choice wants to be overwritten by nobody.
+ */
 int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err);
 /* Poisons the outputs of every step, as work_poison(). */
 int arm_poison(struct arm_run *arm, int byte, struct err *err);

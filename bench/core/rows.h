@@ -47,7 +47,9 @@
     T(bits_equal)  /* yes, no: outputs against the baseline's, over what was compared */           \
     R(rel_l2_baseline) R(jitter_baseline) R(accuracy_rel_l2) R(accuracy_cosine)                    \
     I(registers) I(spill_bytes) I(shared_bytes) I(local_bytes) T(sass_sha256)                      \
-    T(options) T(hazards) T(library) T(library_sha256) T(library_describe)
+    T(options) T(hazards)\
+    T(workspace)   /* none, overwritten before every launch, or kept: nobody overwrites it */ \
+    T(library) T(library_sha256) T(library_describe)
 
 #define SAMPLE_COLUMNS(T, I, R)                                                                    \
     I(schema) T(run_id) T(case_id) I(process) I(super_round) I(round) I(attempt) I(slot)           \

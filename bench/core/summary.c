@@ -187,6 +187,9 @@ static int row_reasons(struct case_row *row, struct err *err)
 {
     if (row->hazards && row_add_reason(row, "unsafe", err))
         return -1;
+    if (row->workspace && !strcmp(row->workspace, "kept") &&
+        row_add_reason(row, "keeps_workspace", err))
+        return -1;
     if (row->check_before && !strcmp(row->check_before, "sampled") &&
         row_add_reason(row, "sampled_check", err))
         return -1;

@@ -101,6 +101,11 @@ static int check_option(const struct library *lib, const struct sab_kernel *row,
                           "has hazards in the choice '%s' of option '%s' of %s/%s: flag it "
                           "unsafe",
                           choice->name, option->name, row->op, row->name);
+        if (choice->hazards == 0 && (choice->flags & SAB_CHOICE_UNSAFE) != 0)
+            return refuse(lib, err,
+                          "has the unsafe choice '%s' of option '%s' of %s/%s without a hazard: "
+                          "name what it falls to",
+                          choice->name, option->name, row->op, row->name);
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(choice->name, option->choices[j].name) == 0)
                 return refuse(lib, err, "has the choice '%s' twice in option '%s' of %s/%s",

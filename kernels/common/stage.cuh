@@ -85,6 +85,35 @@ __device__ __forceinline__ void load_box(uint8_t *stage, uint64_t *full, uint32_
     ask_box(stage, full, map, x0, x1, x2, x3);
 }
 
+/* A policy for copy_bulk: what is read now is the first that the L2 may drop. */
+__device__ __forceinline__ uint64_t evict_first()
+{
+    uint64_t policy;
+
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ __forceinline__ uint64_t evict_normal()
+{
+    uint64_t policy;
+
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/* One thread: copies bytes that count at `full`; addresses and `bytes` are multiples of 16. */
+__device__ __forceinline__ void copy_bulk(void *stage, const void *from, uint32_t bytes,
+                                          uint64_t *full, uint64_t policy)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                 :
+                 : "r"(shared_address(stage)), "l"(from), "r"(bytes), "r"(shared_address(full)),
+                   "l"(policy)
+                 : "memory");
+}
+
 /*
  * A warp has read a stage. The fence stands before the arrival: the barrier alone does not order
  * these generic-proxy reads before the next TMA write, which goes through the async proxy, and
@@ -101,6 +130,20 @@ __device__ __forceinline__ void stage_release(uint64_t *empty, uint32_t lane)
 __device__ __forceinline__ void map_prefetch(const void *map)
 {
     asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
+}
+
+/* Map bytes in global memory that others wrote, the host too, count for this thread's boxes from
+ * here on. */
+__device__ __forceinline__ void map_acquire(const void *map)
+{
+    cuda::ptx::fence_proxy_tensormap_generic(cuda::ptx::sem_acquire, cuda::ptx::scope_sys, map,
+                                             cuda::ptx::n32_t<128>());
+}
+
+/* Map bytes that this thread wrote to global memory are there for a later map_acquire(). */
+__device__ __forceinline__ void maps_release()
+{
+    cuda::ptx::fence_proxy_tensormap_generic(cuda::ptx::sem_release, cuda::ptx::scope_sys);
 }
 
 /* The line at `global` moves into the L2 cache. */

@@ -1,19 +1,29 @@
 /*
- * mma_host.cu - see mma_host.h: limits, tensor maps by value, the kernel of a call's key.
+ * mma_host.cu - see mma_host.h: limits, tensor maps and the way they take, the kernel of a call's
+ * key.
  */
 #include "mma_host.h"
 
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_check.h"
+#include "descriptor_call.h"
+#include "mma_maps.h"
 #include "tensor_map.h"
 
+/* One of the two forms of arguments is the launch's; the other one is not filled. */
 struct mma_plan {
-    struct sage_mma_args args;
+    struct sage_mma_by_value by_value;
+    struct sage_mma_in_memory in_memory;
+    struct sage_mma_workspace maps; /* what the workspace is to hold */
+    void *workspace;
+    enum sage_descriptor descriptor;
     const struct sage_mma_form *form;
-    void (*kernel)(const struct sage_mma_args);
+    const void *kernel;
+    void *arguments;
     unsigned blocks;
 };
 
@@ -28,7 +38,9 @@ static int find_kernel(struct mma_plan *plan, const struct sage_key *key, struct
             if (k->block_nums == key->block_nums && k->sizes_mode == key->sizes_mode &&
                 k->full_tiles == key->full_tiles && k->nonempty == key->nonempty &&
                 k->contiguous == key->contiguous) {
-                plan->kernel = variant->kernel;
+                plan->kernel = plan->descriptor == SAGE_DESCRIPTOR_BY_VALUE
+                                   ? reinterpret_cast<const void *>(variant->by_value)
+                                   : reinterpret_cast<const void *>(variant->in_memory);
                 return SAB_OK;
             }
         }
@@ -95,19 +107,19 @@ static int encode(CUtensorMap *map, const char *name, const void *base,
     return sab_map_encode(map, &shape, msg);
 }
 
-static int encode_maps(struct sage_mma_args *args, const struct sage_call *call,
+static int encode_maps(struct sage_mma_maps *maps, const struct sage_call *call,
                        struct sab_message *msg)
 {
     static const uint32_t qk_box[2] = {SAGE_HEAD_DIM, SAGE_BLOCK},
                           v_box[2] = {SAGE_BLOCK, SAGE_HEAD_DIM};
-    int status = encode(&args->q, "q_int8", call->q, call, call->seqlen_q, SAGE_HEAD_DIM, qk_box,
+    int status = encode(&maps->q, "q_int8", call->q, call, call->seqlen_q, SAGE_HEAD_DIM, qk_box,
                         CU_TENSOR_MAP_SWIZZLE_128B, msg);
 
     if (status == SAB_OK)
-        status = encode(&args->k, "k_int8", call->k, call, call->seqlen_k, SAGE_HEAD_DIM, qk_box,
+        status = encode(&maps->k, "k_int8", call->k, call, call->seqlen_k, SAGE_HEAD_DIM, qk_box,
                         CU_TENSOR_MAP_SWIZZLE_128B, msg);
     if (status == SAB_OK)
-        status = encode(&args->v, "v_fp8", call->v, call, SAGE_HEAD_DIM,
+        status = encode(&maps->v, "v_fp8", call->v, call, SAGE_HEAD_DIM,
                         SAGE_BLOCK * call->key_blocks, v_box, CU_TENSOR_MAP_SWIZZLE_64B, msg);
     return status;
 }
@@ -144,7 +156,7 @@ static int check(cudaError_t error, const char *what, const struct sage_mma_form
 /* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
 static int load_kernel(const struct mma_plan *plan, struct sab_message *msg)
 {
-    const void *kernel = reinterpret_cast<const void *>(plan->kernel);
+    const void *kernel = plan->kernel;
     const struct sage_mma_form *form = plan->form;
     struct cudaFuncAttributes attributes;
     int status = check(cudaFuncGetAttributes(&attributes, kernel), "load the kernel of", form, msg);
@@ -180,13 +192,38 @@ int sage_mma_form_supports(const struct sage_mma_form *form, const struct sab_pr
     return init_call(form, &call, problem, SAB_VALIDATE_METADATA, msg);
 }
 
-int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_problem *problem,
-                       void **plan, struct sab_message *msg)
+/* Maps and arguments, in the form that the choice asks for, and the workspace if it has one. */
+static int fill_plan(struct mma_plan *p, const struct sage_call *call, int32_t device,
+                     struct sab_message *msg)
 {
+    int status = encode_maps(&p->by_value, call, msg);
+
+    if (status != SAB_OK)
+        return status;
+    fill_args(&p->by_value, call);
+    p->arguments = &p->by_value;
+    if (p->descriptor == SAGE_DESCRIPTOR_BY_VALUE)
+        return SAB_OK;
+    fill_args(&p->in_memory, call);
+    p->in_memory.maps = static_cast<const struct sage_mma_maps *>(p->workspace);
+    p->arguments = &p->in_memory;
+    memset(&p->maps, 0, sizeof(p->maps));
+    p->maps.maps = p->by_value;
+    return p->descriptor == SAGE_DESCRIPTOR_CACHED
+               ? sage_maps_cache(&p->maps, p->workspace, device, msg)
+               : sage_maps_load_upload(msg);
+}
+
+int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_problem *problem,
+                       const struct sab_buffer *workspace, void **plan, struct sab_message *msg)
+{
+    enum sage_descriptor descriptor = SAGE_DESCRIPTOR_BY_VALUE;
     struct sage_call call;
     int status = init_call(form, &call, problem, SAB_VALIDATE_POINTERS, msg);
 
     *plan = NULL;
+    if (status == SAB_OK)
+        status = sage_descriptor_check(problem, workspace, &descriptor, msg);
     if (status != SAB_OK)
         return status;
     /* the maps ask for 64-byte alignment, calloc promises 16 */
@@ -194,13 +231,14 @@ int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_proble
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     p->form = form;
+    p->descriptor = descriptor;
+    p->workspace = workspace ? workspace->data : NULL;
     p->blocks = (unsigned)(call.batch * call.heads * call.query_tiles);
-    fill_args(&p->args, &call);
-    status = encode_maps(&p->args, &call, msg);
-    if (status == SAB_OK)
-        status = find_kernel(p, &call.key, msg);
+    status = find_kernel(p, &call.key, msg);
     if (status == SAB_OK)
         status = load_kernel(p, msg);
+    if (status == SAB_OK) /* last: a plan that fails leaves the workspace alone */
+        status = fill_plan(p, &call, problem->device, msg);
     if (status != SAB_OK) {
         free(p);
         return status;
@@ -212,11 +250,14 @@ int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_proble
 int sage_mma_form_launch(void *plan, void *stream, struct sab_message *msg)
 {
     struct mma_plan *p = (struct mma_plan *)plan;
-    void *arguments[] = {&p->args};
 
-    return check(cudaLaunchKernel(reinterpret_cast<const void *>(p->kernel), p->blocks,
-                                  p->form->threads, arguments, p->form->shared_bytes,
-                                  static_cast<cudaStream_t>(stream)),
+    if (p->descriptor == SAGE_DESCRIPTOR_UPLOAD) {
+        int status = sage_maps_upload(&p->maps, p->workspace, stream, msg);
+        if (status != SAB_OK)
+            return status;
+    }
+    return check(cudaLaunchKernel(p->kernel, p->blocks, p->form->threads, &p->arguments,
+                                  p->form->shared_bytes, static_cast<cudaStream_t>(stream)),
                  "launch", p->form, msg);
 }
 

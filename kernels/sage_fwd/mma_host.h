@@ -17,11 +17,11 @@ struct sage_mma_form {
     int (*check_arch)(const struct sab_problem *problem, struct sab_message *msg);
 };
 
-/* The hooks of struct sab_kernel. */
+/* The hooks of struct sab_kernel, of kernels with sage_descriptor_options. */
 int sage_mma_form_supports(const struct sage_mma_form *form, const struct sab_problem *problem,
                            struct sab_message *msg);
 int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_problem *problem,
-                       void **plan, struct sab_message *msg);
+                       const struct sab_buffer *workspace, void **plan, struct sab_message *msg);
 int sage_mma_form_launch(void *plan, void *stream, struct sab_message *msg);
 void sage_mma_form_free(void *plan);
 

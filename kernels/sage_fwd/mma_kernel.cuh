@@ -9,6 +9,7 @@
 #define SAGE_MMA_KERNEL_CUH
 
 #include "mma_keys.h"
+#include "mma_maps.cuh"
 #include "mma_math.cuh"
 #include "mma_place.cuh"
 #include "mma_walk.cuh"
@@ -26,7 +27,7 @@ static_assert(sizeof(barriers) <= SAGE_MMA_SHARED_BYTES - SAGE_MMA_BARRIERS_AT);
 
 /* What one elected lane of warp 0 asks TMA for. */
 struct loader {
-    const sage_mma_args &args;
+    const sage_mma_maps &maps;
     uint8_t *shared;
     barriers *bar;
     place at;
@@ -34,22 +35,24 @@ struct loader {
     __device__ __forceinline__ void q() const
     {
         sab::load_box(shared + SAGE_MMA_V_AT + SAGE_MMA_TILE_BYTES, &bar->q_full,
-                      SAGE_MMA_TILE_BYTES, &args.q, 0, SAGE_BLOCK * at.tile, at.head, at.batch);
+                      SAGE_MMA_TILE_BYTES, &maps.q, 0, SAGE_BLOCK * at.tile, at.head, at.batch);
     }
     __device__ __forceinline__ void k(uint32_t stage, const fold &f) const
     {
         sab::load_box(shared + SAGE_MMA_K_AT + stage * SAGE_MMA_TILE_BYTES, &bar->k_full[stage],
-                      SAGE_MMA_TILE_BYTES, &args.k, 0, f.first_token(), at.head, at.batch);
+                      SAGE_MMA_TILE_BYTES, &maps.k, 0, f.first_token(), at.head, at.batch);
     }
     __device__ __forceinline__ void v(uint32_t stage, const fold &f) const
     {
         sab::load_box(shared + SAGE_MMA_V_AT + stage * SAGE_MMA_TILE_BYTES, &bar->v_full[stage],
-                      SAGE_MMA_TILE_BYTES, &args.v, f.first_token(), 0, at.head, at.batch);
+                      SAGE_MMA_TILE_BYTES, &maps.v, f.first_token(), 0, at.head, at.batch);
     }
 };
 
 /* Initialises the barriers and asks for Q and the first block. */
-__device__ __forceinline__ void open_stages(const loader &load, const fold &first, uint32_t warp)
+template <class Args>
+__device__ __forceinline__ void open_stages(const Args &args, const loader &load, const fold &first,
+                                            uint32_t warp)
 {
     if (warp == 0 && sab::elect_one()) {
         barriers *bar = load.bar;
@@ -63,6 +66,7 @@ __device__ __forceinline__ void open_stages(const loader &load, const fold &firs
             sab::barrier_init(&bar->v_empty[stage], SAGE_MMA_THREADS / 32);
         }
         sab::barriers_publish();
+        acquire_maps(args);
         load.q();
         load.k(0, first);
         load.v(0, first);
@@ -138,9 +142,8 @@ __device__ __forceinline__ void fold_row(const sage_mma_args &args, const loader
     }
 }
 
-template <class Key>
-__global__ void __launch_bounds__(SAGE_MMA_THREADS, 3)
-    mma_kernel(const __grid_constant__ sage_mma_args args)
+template <class Key, class Args>
+__global__ void __launch_bounds__(SAGE_MMA_THREADS, 3) mma_kernel(const __grid_constant__ Args args)
 {
     extern __shared__ __align__(1024) uint8_t shared[];
     /* by shuffle, so that the compiler knows that it is uniform */
@@ -150,7 +153,7 @@ __global__ void __launch_bounds__(SAGE_MMA_THREADS, 3)
     if constexpr (Key::always_empty) {
         store_zeros(at.out(args), at.rows(args));
     } else {
-        const loader load = {args, shared,
+        const loader load = {maps_of(args), shared,
                              reinterpret_cast<barriers *>(shared + SAGE_MMA_BARRIERS_AT), at};
         walk<Key> slots(args, at.batch, at.bh, at.tile);
         const fold first = slots.template take<true>(args);
@@ -161,7 +164,7 @@ __global__ void __launch_bounds__(SAGE_MMA_THREADS, 3)
             store_zeros(at.out(args), at.rows(args));
             return;
         }
-        open_stages(load, first, warp);
+        open_stages(args, load, first, warp);
         /* one scale for 32 rows: two warps */
         const int64_t scales = static_cast<int64_t>(at.bh) * (4 * ((args.query_tiles + 1) / 2));
         const float q_scale =
@@ -179,7 +182,9 @@ __global__ void __launch_bounds__(SAGE_MMA_THREADS, 3)
 
 /* Defines the table of one source file. */
 #define SAGE_MMA_VARIANT(N, M, F, U, C)                                                            \
-    {{N, M, F, U, C}, sage::mma_kernel<sage::key<N, M, F, U, C>>},
+    {{N, M, F, U, C},                                                                              \
+     sage::mma_kernel<sage::key<N, M, F, U, C>, sage_mma_by_value>,                                \
+     sage::mma_kernel<sage::key<N, M, F, U, C>, sage_mma_in_memory>},
 #define SAGE_MMA_DEFINE(name, M, F)                                                                \
     const struct sage_mma_variant sage_mma_##name[SAGE_MMA_COUNTS_NR] = {                          \
         SAGE_MMA_COUNTS(SAGE_MMA_VARIANT, M, F)};

@@ -29,7 +29,8 @@
 
 struct sage_mma_variant {
     struct sage_key key;
-    void (*kernel)(const struct sage_mma_args);
+    void (*by_value)(const struct sage_mma_by_value);
+    void (*in_memory)(const struct sage_mma_in_memory);
 };
 
 /* One table per source file: the five count forms of one sizes form. */

@@ -32,8 +32,7 @@ int sage_wgmma_supports(const struct sab_problem *problem, struct sab_message *m
 int sage_wgmma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                     void **plan, struct sab_message *msg)
 {
-    (void)workspace;
-    return sage_mma_form_plan(&form, problem, plan, msg);
+    return sage_mma_form_plan(&form, problem, workspace, plan, msg);
 }
 
 int sage_wgmma_launch(void *plan, void *stream, struct sab_message *msg)

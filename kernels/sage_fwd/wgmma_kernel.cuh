@@ -27,6 +27,7 @@
 #ifndef SAGE_WGMMA_KERNEL_CUH
 #define SAGE_WGMMA_KERNEL_CUH
 
+#include "mma_maps.cuh"
 #include "stage.cuh"
 #include "wgmma_keys.h"
 #include "wgmma_list.cuh"
@@ -50,7 +51,7 @@ static_assert(sizeof(wgmma_barriers) <= SAGE_WGMMA_SHARED_BYTES - SAGE_WGMMA_BAR
 
 /* What one elected lane asks TMA for. Boxes of a step lie behind each other. */
 struct wgmma_loader {
-    const sage_mma_args &args;
+    const sage_mma_maps &maps;
     uint8_t *shared;
     wgmma_barriers *bar;
     const fold_list *list;
@@ -59,7 +60,7 @@ struct wgmma_loader {
     {
         bar->head = at.head;
         bar->batch = at.batch;
-        sab::load_box(shared + SAGE_WGMMA_Q_AT, &bar->q_full, SAGE_WGMMA_TILE_BYTES, &args.q, 0,
+        sab::load_box(shared + SAGE_WGMMA_Q_AT, &bar->q_full, SAGE_WGMMA_TILE_BYTES, &maps.q, 0,
                       SAGE_BLOCK * at.tile, at.head, at.batch);
     }
     /* K and V of the first steps, into stages that nobody uses. */
@@ -98,9 +99,9 @@ struct wgmma_loader {
     __device__ __forceinline__ void box(uint8_t *to, uint64_t *full, const fold &f) const
     {
         if constexpr (V)
-            sab::ask_box(to, full, &args.v, f.first_token(), 0, bar->head, bar->batch);
+            sab::ask_box(to, full, &maps.v, f.first_token(), 0, bar->head, bar->batch);
         else
-            sab::ask_box(to, full, &args.k, 0, f.first_token(), bar->head, bar->batch);
+            sab::ask_box(to, full, &maps.k, 0, f.first_token(), bar->head, bar->batch);
     }
 };
 
@@ -253,15 +254,9 @@ __device__ __forceinline__ void open_barriers(wgmma_barriers *bar)
     sab::barriers_publish();
 }
 
-__device__ __forceinline__ void prefetch_maps(const sage_mma_args &args)
-{
-    sab::map_prefetch(&args.k);
-    sab::map_prefetch(&args.v);
-    sab::map_prefetch(&args.q);
-}
 /* Everything behind the test for an empty kernel. */
-template <class Key>
-__device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *shared)
+template <class Key, class Args>
+__device__ __forceinline__ void serve_tile(const Args &args, uint8_t *shared)
 {
     /* by shuffle, so that the compiler knows that it is uniform */
     const uint32_t lane = threadIdx.x & 31, warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
@@ -271,7 +266,7 @@ __device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *s
     float o[2][32] = {};
     softmax state = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
     const int64_t scales = static_cast<int64_t>(at.bh) * (4 * ((args.query_tiles + 1) / 2));
-    const wgmma_loader load = {args, shared, bar, list};
+    const wgmma_loader load = {maps_of(args), shared, bar, list};
 
     /* What the end of the row reads, and the maps, are fetched under the first reads; the query
      * tile is asked for before the list is known. */
@@ -281,6 +276,7 @@ __device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *s
         sab::prefetch_l2(args.v_scale + static_cast<int64_t>(at.bh) * SAGE_HEAD_DIM + 32 * lane);
     if (warp == 0 && sab::elect_one()) {
         open_barriers(bar);
+        acquire_maps(args);
         load.q(at);
     }
     __syncwarp();
@@ -314,9 +310,9 @@ __device__ __forceinline__ void serve_tile(const sage_mma_args &args, uint8_t *s
                end.rows(args) - static_cast<int>(warp) * 16, lane);
 }
 
-template <class Key>
+template <class Key, class Args>
 __global__ void __launch_bounds__(SAGE_WGMMA_THREADS, SAGE_WGMMA_BLOCKS)
-    wgmma_kernel(const __grid_constant__ sage_mma_args args)
+    wgmma_kernel(const __grid_constant__ Args args)
 {
     /* The instructions exist on sm_90a alone; elsewhere the kernel is empty and never chosen. */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -335,7 +331,9 @@ __global__ void __launch_bounds__(SAGE_WGMMA_THREADS, SAGE_WGMMA_BLOCKS)
 
 /* Defines the table of one source file. */
 #define SAGE_WGMMA_VARIANT(N, M, F, U, C)                                                          \
-    {{N, M, F, U, C}, sage::wgmma_kernel<sage::key<N, M, F, U, C>>},
+    {{N, M, F, U, C},                                                                              \
+     sage::wgmma_kernel<sage::key<N, M, F, U, C>, sage_mma_by_value>,                              \
+     sage::wgmma_kernel<sage::key<N, M, F, U, C>, sage_mma_in_memory>},
 #define SAGE_WGMMA_DEFINE(name, M, F)                                                              \
     const struct sage_mma_variant sage_wgmma_##name[SAGE_MMA_COUNTS_NR] = {                        \
         SAGE_MMA_COUNTS(SAGE_WGMMA_VARIANT, M, F)};

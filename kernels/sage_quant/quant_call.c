@@ -87,7 +87,7 @@ uint64_t quant_kv_workspace(const struct quant_kv_call *call)
     const uint64_t heads = (uint64_t)(call->batch * call->heads);
 
     return sizeof(float) * (2 * statistics(call) + 2 * heads * QUANT_DIM) +
-           sizeof(uint32_t) * heads;
+           sizeof(uint32_t) * (2 * heads + 1);
 }
 
 int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem,
@@ -103,7 +103,9 @@ int quant_kv_place(struct quant_kv_call *call, const struct sab_problem *problem
     call->largest = call->sum + statistics(call);
     call->mean = call->largest + statistics(call);
     call->inverse = call->mean + call->batch * call->heads * QUANT_DIM;
-    call->count = (uint32_t *)(call->inverse + call->batch * call->heads * QUANT_DIM);
+    call->k_count = (uint32_t *)(call->inverse + call->batch * call->heads * QUANT_DIM);
+    call->v_count = call->k_count + call->batch * call->heads;
+    call->ticket = call->v_count + call->batch * call->heads;
     return SAB_OK;
 }
 

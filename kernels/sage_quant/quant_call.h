@@ -55,11 +55,13 @@ struct quant_kv_call {
     int64_t batch, heads, seqlen;
     int64_t blocks, chunks; /* of 64 and of 256 tokens */
     /* In the workspace; NULL before quant_kv_place(). */
-    float *sum;      /* [B*H,chunks,128]: of K over a chunk */
-    float *largest;  /* [B*H,chunks,128]: of |V| over a chunk */
-    float *mean;     /* [B*H,128]: of K, rounded to bf16 */
-    float *inverse;  /* [B*H,128]: 1/v_scale, for kernels that multiply by it */
-    uint32_t *count; /* [B*H]: chunks that are done, for kernels that count */
+    float *sum;       /* [B*H,chunks,128]: of K over a chunk */
+    float *largest;   /* [B*H,chunks,128]: of |V| over a chunk */
+    float *mean;      /* [B*H,128]: of K, rounded to bf16 */
+    float *inverse;   /* [B*H,128]: 1/v_scale, for kernels that multiply by it */
+    /* Counters side by side, for kernels that need them. */
+    uint32_t *k_count, *v_count; /* [B*H]: chunks of K, of V, that are done */
+    uint32_t *ticket;            /* the next piece of work */
 };
 
 /* Hold a problem against the contract (flags: enum sab_validate_flags) and fill `call`. Return

@@ -11,15 +11,29 @@
 #define SAGE_QUANT_QUOTIENT_H
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #    define QUOTIENT_FN           static __device__ __forceinline__
 #    define QUOTIENT_MUL(a, b)    __fmul_rn(a, b)
+#    define QUOTIENT_ADD(a, b)    __fadd_rn(a, b)
 #    define QUOTIENT_FMA(a, b, c) __fmaf_rn(a, b, c)
+#    define QUOTIENT_BITS(a)      __float_as_uint(a)
 #else
 #    define QUOTIENT_FN           static inline
 #    define QUOTIENT_MUL(a, b)    ((a) * (b))
+#    define QUOTIENT_ADD(a, b)    ((a) + (b))
 #    define QUOTIENT_FMA(a, b, c) fmaf(a, b, c)
+#    define QUOTIENT_BITS(a)      quotient_bits(a)
+
+static inline uint32_t quotient_bits(float a)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &a, sizeof(bits));
+    return bits;
+}
 #endif
 
 /* Beyond this the reciprocal is subnormal and has fewer bits. Smaller b than 2^-64 do not occur:
@@ -41,6 +55,24 @@ QUOTIENT_FN float quotient(float a, float b, float y)
     const float q = quotient_bf16(a, b, y);
 
     return QUOTIENT_FMA(-QUOTIENT_FMA(b, q, -a), y, q);
+}
+
+/*
+ * a/b rounded to the nearest integer in one operation, for |a/b| at most 127.5: the low byte of the
+ * result is that of n, and `remainder` a - n*b. Where |remainder| is below NEAREST_SURE of b, n is
+ * also a/b rounded to a float and then to an integer: half a last place of such a float is at most
+ * 2^-18, so the first rounding has not reached the half-way point, and n, with a remainder below
+ * half of b, is the nearest whatever the error of the reciprocal.
+ */
+#define NEAREST_SURE 0x1.fffep-2f /* 1/2 - 2^-17 */
+
+QUOTIENT_FN uint32_t nearest(float a, float b, float y, float *remainder)
+{
+    /* 1.5 * 2^23: a sum with it is an integer, in its low bits */
+    const float shift = 12582912.0f, shifted = QUOTIENT_FMA(a, y, shift);
+
+    *remainder = QUOTIENT_FMA(-QUOTIENT_ADD(shifted, -shift), b, a);
+    return QUOTIENT_BITS(shifted);
 }
 
 #endif

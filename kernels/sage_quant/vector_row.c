@@ -21,7 +21,7 @@ const struct sab_kernel sage_quant_q_vector_row = {
 const struct sab_kernel sage_quant_kv_vector_row = {
     SAB_ROW(sage_quant_kv),
     .name = "vector",
-    .help = "statistics and quotients in turn, as many heads at a time as stay in the L2",
+    .help = "one launch: quotients follow the statistics of their head while it is in the L2",
     .device = SAB_DEVICE_CUDA,
     .targets = QUANT_TARGETS,
     .flags = SAB_KERNEL_DETERMINISTIC,

@@ -1,7 +1,8 @@
 /*
  * gpu_matrix.c - the test matrix of the Sage contract (section 9.3) and its edges, on every CUDA
  * kernel of sage_fwd in a library, against the oracle: all 25 keys, ragged ends, contents that no
- * recipe makes, long sequences, offsets beyond 2^31.
+ * recipe makes, long sequences, offsets beyond 2^31. Choices other than the defaults see all but
+ * the large cases.
  *
  *   gpu_matrix [--quick] [--only GLOB] [LIBRARY]
  */
@@ -294,18 +295,19 @@ static void note_key(struct matrix *m, const struct op_problem *p)
           [p->param[SAB_P_sage_fwd_contiguous_block_indices].i != 0] = true;
 }
 
-static void run_case(struct matrix *m, const struct sab_kernel *row, const struct matrix_case *mc)
+static void run_case(struct matrix *m, const struct sab_kernel *row, const uint32_t *choices,
+                     const struct matrix_case *mc)
 {
-    struct rig_problem rp = {.guard = 0};
+    struct rig_problem rp = {.choices = choices};
     struct inputs in = {.mc = mc};
     struct judgement j;
     struct op_case c;
     struct err err = ERR_INIT;
-    char name[256];
+    char name[256], arm[128];
     int rc;
 
-    snprintf(name, sizeof(name), "%s/%s %s", row->op, row->name, mc->name);
-    if (!rig_wants(&m->rig, name) || (mc->large && m->rig.quick))
+    snprintf(name, sizeof(name), "%s %s", rig_arm_name(row, choices, arm, sizeof(arm)), mc->name);
+    if (!rig_wants(&m->rig, name) || (mc->large && (choices || m->rig.quick)))
         return;
     rc = make_case(m, mc->axes, &c, &err);
     if (rc == 0)
@@ -334,7 +336,7 @@ static void run_case(struct matrix *m, const struct sab_kernel *row, const struc
     err_clear(&err);
 }
 
-static void run_product(struct matrix *m, const struct sab_kernel *row)
+static void run_product(struct matrix *m, const struct sab_kernel *row, const uint32_t *choices)
 {
     static const int seqlens[] = {320, 257};
 
@@ -350,8 +352,15 @@ static void run_product(struct matrix *m, const struct sab_kernel *row)
                          mode, mc.axes);
                 mc.name = name;
                 mc.axes = axes;
-                run_case(m, row, &mc);
+                run_case(m, row, choices, &mc);
             }
+}
+
+static void run_all(struct matrix *m, const struct sab_kernel *row, const uint32_t *choices)
+{
+    run_product(m, row, choices);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        run_case(m, row, choices, &cases[i]);
 }
 
 static int keys_seen(const struct matrix *m)
@@ -368,6 +377,7 @@ int main(int argc, char **argv)
 {
     struct matrix m = {.threads = (int)sysconf(_SC_NPROCESSORS_ONLN)};
     const struct sab_kernel *row;
+    uint32_t choices[SAB_MAX_OPTIONS];
     size_t at = 0;
     int rc = rig_open(&m.rig, argc, argv);
 
@@ -375,9 +385,9 @@ int main(int argc, char **argv)
         return rc;
     m.op = op_model_find("sage_fwd");
     while ((row = rig_kernel(&m.rig, m.op->name, &at))) {
-        run_product(&m, row);
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-            run_case(&m, row, &cases[i]);
+        run_all(&m, row, NULL);
+        for (uint32_t step = 1; !m.rig.quick && rig_choose(row, step, choices); step++)
+            run_all(&m, row, choices);
     }
     if (!m.rig.only)
         tap_ok(&m.rig.tap, keys_seen(&m) == KEYS_NR, "%d of %d keys were run", keys_seen(&m),

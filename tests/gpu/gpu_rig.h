@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_choices.h"
 #include "gpu_kernels.h"
 #include "gpu_streams.h"
 #include "gpu_tap.h"
@@ -41,7 +42,10 @@ struct rig_problem {
     void *base[SAB_MAX_TENSORS];
     void *out[SAB_MAX_TENSORS]; /* outputs of the first launch, on the host */
     uint64_t guard;
-    int64_t pad; /* elements between the rows of inputs whose strides are free */
+    int64_t pad;             /* elements between the rows of inputs whose strides are free */
+    const uint32_t *choices; /* of the kernel's options; NULL: the defaults */
+    struct sab_buffer workspace;
+    bool keeps_workspace; /* by a choice: it is not overwritten between launches */
 };
 
 /* Gives the inputs of a problem their contents. Returns negative with err set. */
@@ -52,15 +56,29 @@ static inline bool rig_wants(const struct rig *rig, const char *name)
     return !rig->only || fnmatch(rig->only, name, 0) == 0;
 }
 
+/* The library named, or that beside the program's folder; false, and said, where there is none. */
+static inline bool rig_library_path(const char *named, char real[PATH_MAX])
+{
+    char exe[PATH_MAX] = "", path[PATH_MAX + 32];
+    const ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+    if (len > 0 && strrchr(exe, '/'))
+        *strrchr(exe, '/') = '\0';
+    snprintf(path, sizeof(path), "%s/../lib/libsab_kernels.so", exe);
+    if (realpath(named ? named : path, real))
+        return true;
+    printf("Bail out! no library '%s'\n", named ? named : path);
+    return false;
+}
+
 /* PROGRAM [--quick] [--only GLOB] [LIBRARY]: the library is that beside the program's folder. */
 static inline int rig_open(struct rig *rig, int argc, char **argv)
 {
     const struct device_request request = {.kind = SAB_DEVICE_CUDA, .timer = DEVICE_TIMER_NONE};
-    char exe[PATH_MAX] = "", path[PATH_MAX + 32], real[PATH_MAX];
+    char real[PATH_MAX];
     const char *named = NULL;
     struct device_listing list[1];
     struct err err = ERR_INIT;
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
     memset(rig, 0, sizeof(*rig));
     for (int i = 1; i < argc; i++) {
@@ -75,13 +93,8 @@ static inline int rig_open(struct rig *rig, int argc, char **argv)
         printf("1..0 # SKIP no GPU\n");
         return TAP_SKIPPED;
     }
-    if (len > 0 && strrchr(exe, '/'))
-        *strrchr(exe, '/') = '\0';
-    snprintf(path, sizeof(path), "%s/../lib/libsab_kernels.so", exe);
-    if (!realpath(named ? named : path, real)) {
-        printf("Bail out! no library '%s'\n", named ? named : path);
+    if (!rig_library_path(named, real))
         return 1;
-    }
     if (library_open(&rig->lib, real, &err) < 0 || device_open(&rig->dev, &request, &err) < 0 ||
         (!rig->quick && (device_alloc(rig->dev, RIG_TRAFFIC, &rig->traffic[0], &err) < 0 ||
                          device_alloc(rig->dev, RIG_TRAFFIC, &rig->traffic[1], &err) < 0))) {
@@ -263,6 +276,15 @@ static inline int rig_replay(struct rig *rig, const struct sab_kernel *row, void
     return rc;
 }
 
+/* A workspace is overwritten between launches, unless a choice asks for one that is not. */
+static inline int rig_spoil(struct rig *rig, const struct rig_problem *rp, int byte,
+                            struct err *err)
+{
+    return rp->workspace.data && !rp->keeps_workspace
+               ? device_fill(rig->dev, rp->workspace.data, byte, rp->workspace.bytes, err)
+               : 0;
+}
+
 /* Launches once more over poison, in one of the ways; the bits must be those of before. */
 static inline int rig_repeat(struct rig *rig, struct rig_problem *rp, const struct sab_kernel *row,
                              void *plan, enum rig_way way, uint64_t want, struct err *err)
@@ -270,6 +292,8 @@ static inline int rig_repeat(struct rig *rig, struct rig_problem *rp, const stru
     uint64_t got = 0;
     int rc = rig_fill(rig, rp, true, RIG_POISON, err);
 
+    if (rc == 0)
+        rc = rig_spoil(rig, rp, 0x5a, err);
     if (rc == 0 && way != RIG_STREAM)
         rc = device_sync(rig->dev, err);
     for (int i = 0; rc == 0 && way == RIG_BESIDE && i < 4; i++)
@@ -327,8 +351,8 @@ static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
                                 const struct sab_kernel *row, void *plan, rig_fill_fn fill,
                                 void *ctx, struct err *err)
 {
-    if (fill(rig, rp, ctx, err) < 0 || rig_launch(row, plan, device_stream(rig->dev), err) < 0 ||
-        device_sync(rig->dev, err) < 0)
+    if (fill(rig, rp, ctx, err) < 0 || rig_spoil(rig, rp, 0xa5, err) < 0 ||
+        rig_launch(row, plan, device_stream(rig->dev), err) < 0 || device_sync(rig->dev, err) < 0)
         return -1;
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
         if (rig_is_output(rp, t) && device_download(rig->dev, rp->out[t], rp->tensor[t].data,
@@ -351,30 +375,36 @@ static inline int rig_run(struct rig *rig, struct rig_problem *rp, const struct 
     char text[512] = "";
     struct sab_message msg = {text, sizeof(text)};
     struct sab_problem problem;
-    struct sab_buffer workspace = {.memory = SAB_MEMORY_DEVICE};
     void *plan = NULL;
     int status, rc = -1;
 
     library_default_choices(row, choices);
-    if (rig_problem_open(rig, rp, err) < 0 || device_sync(rig->dev, err) < 0)
+    if (rp->choices)
+        memcpy(choices, rp->choices, row->options_nr * sizeof(choices[0]));
+    rp->workspace = (struct sab_buffer){.memory = SAB_MEMORY_DEVICE};
+    rp->keeps_workspace = rig_choice_flags(row, choices) & SAB_CHOICE_KEEPS_WORKSPACE;
+    if (rig_problem_open(rig, rp, err) < 0)
         return -1;
     rig_sab_problem(rig, rp, row, choices, &problem);
     status = row->supports(&problem, &msg);
     if (status == SAB_OK)
-        status = row->workspace_size(&problem, &workspace.bytes, &msg);
-    if (status == SAB_OK && workspace.bytes &&
-        (device_alloc(rig->dev, workspace.bytes, &workspace.data, err) < 0 ||
-         device_fill(rig->dev, workspace.data, 0xa5, workspace.bytes, err) < 0))
+        status = row->workspace_size(&problem, &rp->workspace.bytes, &msg);
+    if (status == SAB_OK && rp->workspace.bytes &&
+        (device_alloc(rig->dev, rp->workspace.bytes, &rp->workspace.data, err) < 0 ||
+         device_fill(rig->dev, rp->workspace.data, 0xa5, rp->workspace.bytes, err) < 0))
+        return -1;
+    if (device_sync(rig->dev, err) < 0) /* a plan is ordered with no stream */
         return -1;
     if (status == SAB_OK)
-        status = row->plan(&problem, &workspace, &plan, &msg);
+        status = row->plan(&problem, &rp->workspace, &plan, &msg);
     if (status == SAB_OK)
         rc = rig_with_plan(rig, rp, row, plan, fill, ctx, err);
     else
         err_set(err, ERR_WRONG, "%s: %s", sab_status_name(status), text);
     if (status == SAB_OK)
         row->free(plan);
-    device_free(rig->dev, workspace.data);
+    device_free(rig->dev, rp->workspace.data);
+    rp->workspace.data = NULL;
     return status == SAB_UNSUPPORTED ? 1 : rc;
 }
 

@@ -22,6 +22,20 @@ void gpu_stream_free(void *stream)
         cudaStreamDestroy((cudaStream_t)stream);
 }
 
+int gpu_stream_follow(void *stream, void *first)
+{
+    cudaEvent_t event = NULL;
+    cudaError_t rc = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+
+    if (rc == cudaSuccess)
+        rc = cudaEventRecord(event, (cudaStream_t)first);
+    if (rc == cudaSuccess)
+        rc = cudaStreamWaitEvent((cudaStream_t)stream, event, 0);
+    if (event)
+        cudaEventDestroy(event);
+    return (int)rc;
+}
+
 int gpu_capture_begin(void *stream)
 {
     return (int)cudaStreamBeginCapture((cudaStream_t)stream, cudaStreamCaptureModeThreadLocal);

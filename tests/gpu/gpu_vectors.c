@@ -1,6 +1,7 @@
 /*
- * gpu_vectors.c - every CUDA kernel of a library on every golden vector of its operator; where the
- * strides of an input are free, also with gaps between its rows, aligned and not.
+ * gpu_vectors.c - every CUDA kernel of a library, with every choice of its options, on every golden
+ * vector of its operator; where the strides of an input are free, also with gaps between its rows,
+ * aligned and not.
  *
  *   gpu_vectors [--quick] [--only GLOB] [LIBRARY]
  *
@@ -47,19 +48,20 @@ static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struc
     return 0;
 }
 
-static void run_vector(struct rig *rig, const struct sab_kernel *row, const struct vector *v,
-                       int64_t pad)
+static void run_vector(struct rig *rig, const struct sab_kernel *row, const uint32_t *choices,
+                       const struct vector *v, int64_t pad)
 {
-    struct rig_problem rp = {.pad = pad};
+    struct rig_problem rp = {.pad = pad, .choices = choices};
     struct op_buffers buffers;
     struct vector_verdict verdict;
     struct err err = ERR_INIT;
-    char name[256];
+    char name[256], arm[128];
     int rc;
 
-    snprintf(name, sizeof(name), "%s/%s %s", row->op, row->name, v->title);
+    rig_arm_name(row, choices, arm, sizeof(arm));
+    snprintf(name, sizeof(name), "%s %s", arm, v->title);
     if (pad)
-        snprintf(name, sizeof(name), "%s/%s %s_gap%d", row->op, row->name, v->title, (int)pad);
+        snprintf(name, sizeof(name), "%s %s_gap%d", arm, v->title, (int)pad);
     if (!rig_wants(rig, name))
         return;
     rc = vector_to_problem(v, &rp.p, &buffers, &err);
@@ -81,7 +83,8 @@ static void run_vector(struct rig *rig, const struct sab_kernel *row, const stru
     err_clear(&err);
 }
 
-static void run_kernel(struct rig *rig, const struct sab_kernel *row, int64_t pad)
+static void run_kernel(struct rig *rig, const struct sab_kernel *row, const uint32_t *choices,
+                       int64_t pad)
 {
     const char *root = getenv("SAB_VECTORS");
     struct vector_paths paths;
@@ -100,7 +103,7 @@ static void run_kernel(struct rig *rig, const struct sab_kernel *row, int64_t pa
 
         vector_init(&v);
         if (tap_try(&rig->tap, vector_read_file(&v, paths.item[i], &err), "vector", &err))
-            run_vector(rig, row, &v, pad);
+            run_vector(rig, row, choices, &v, pad);
         vector_release(&v);
     }
     vector_paths_release(&paths);
@@ -119,6 +122,7 @@ static bool has_free_strides(const struct sab_kernel *row)
 int main(int argc, char **argv)
 {
     const struct sab_kernel *row;
+    uint32_t choices[SAB_MAX_OPTIONS];
     struct rig rig;
     size_t at = 0;
     int rc = rig_open(&rig, argc, argv);
@@ -126,11 +130,12 @@ int main(int argc, char **argv)
     if (rc != 0)
         return rc;
     while ((row = rig_kernel(&rig, NULL, &at))) {
-        run_kernel(&rig, row, 0);
+        for (uint32_t step = 0; rig_choose(row, step, choices); step++)
+            run_kernel(&rig, row, choices, 0);
         if (!has_free_strides(row))
             continue;
-        run_kernel(&rig, row, 8);
-        run_kernel(&rig, row, 3);
+        run_kernel(&rig, row, NULL, 8);
+        run_kernel(&rig, row, NULL, 3);
     }
     if (rig.tap.nr == 0)
         tap_ok(&rig.tap, false, "nothing was run");

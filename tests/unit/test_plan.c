@@ -235,8 +235,8 @@ static void test_bad_arms(void **state)
     expect_error("[arm a]\nkernel = m\ndensity = 2\n" SWEEP, "t.ini:3: '2' is no value of axis");
     expect_error("[arm a]\nkernel = m\nkv_heads = 3\n[sweep s]\nop = sage_fwd\nheads = 8\n",
                  "t.ini:1: arm 'a' in case 's.B1.H8.S512.d0.5': kv_heads = 3");
-    expect_error("[arm a]\nkernel = m\nbytes = 4k\n" SWEEP,
-                 "t.ini:3: 'bytes' is no axis of 'sage_fwd'");
+    expect_error("[arm a]\nkernel = m\nsize = 4k\n" SWEEP,
+                 "t.ini:3: 'size' is no axis of 'sage_fwd'");
 }
 
 static void test_bad_sweeps(void **state)

@@ -291,9 +291,47 @@ static void quotients_of_bf16(void **state)
         }
 }
 
+/* One operation against a division and a rounding, most of all about half-way points. Where it is
+ * not sure it may be wrong; it must be sure nearly always away from them, and never on them. */
+static void nearest_integers(void **state)
+{
+    uint64_t seed = 7;
+    int unsure = 0, halves = 0;
+
+    (void)state;
+    for (int i = 0; i < 2000000; i++) {
+        const float b = ldexpf(1 + (float)(random_bits(&seed) & 0x7fffff) * 0x1p-23f,
+                               (int)(random_bits(&seed) % 140) - 30);
+        const float n = (float)(random_bits(&seed) % 254) / 2;
+        const float far = (float)(random_bits(&seed) % 2001) * 0x1p-11f;
+        float a = i % 2 ? n * b : (n + ldexpf(far, -(int)(random_bits(&seed) % 20))) * b;
+        float remainder;
+
+        for (uint64_t step = random_bits(&seed) % 3; i % 2 && step > 0; step--)
+            a = nextafterf(a, i % 4 == 1 ? 0 : INFINITY);
+        if (fabsf(a / b) > 127)
+            continue;
+        a = i % 3 ? a : -a;
+        const int8_t got = (int8_t)(nearest(a, b, 1 / b, &remainder) & 0xff);
+        const bool sure = fabsf(remainder) < b * NEAREST_SURE;
+        const float due = rintf(a / b);
+
+        if (sure && (float)got != due)
+            fail_msg("%a / %a rounds to %d, must be %g", (double)a, (double)b, got, (double)due);
+        unsure += !sure && i % 2 == 0;
+        if (fabsf(a / b - due) == 0.5f) {
+            halves++;
+            assert_false(sure);
+        }
+    }
+    assert_true(halves > 100000);
+    assert_true(unsure < 200000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearest_integers),
         cmocka_unit_test(golden_vectors),
         cmocka_unit_test(shapes),
         cmocka_unit_test(bits_do_not_depend_on),

@@ -13,7 +13,7 @@
 #define WHOLE_MAX   (INT64_C(1) << 24)
 
 static const struct axis_spec axes[] = {
-    {"bytes", AXIS_INT, NULL, "1048576", 1, 1099511627776.0, "bytes that are copied"},
+    {"size", AXIS_INT, NULL, "1048576", 1, 1099511627776.0, "bytes that are copied"},
 };
 
 static int describe(const struct op_case *c, struct op_problem *p, struct err *err)
