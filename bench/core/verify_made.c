@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "numfmt.h"
+#include "verify_internal.h"
 
 /* The oracle may make what no kernel can, up to this much of its work. */
 #define ORACLE_MAX_FLOPS 2e11
@@ -108,8 +109,7 @@ static int take_outputs(struct work *w, const struct work *from, struct err *err
             continue;
         out = sab_tensor_find(from->p.spec, feed->output);
         in = sab_tensor_find(w->p.spec, feed->input);
-        if (out < 0 || in < 0 || w->p.tensor[in].dtype == SAB_NONE ||
-            w->p.tensor[in].recipe.kind != RECIPE_NONE)
+        if (out < 0 || in < 0 || !w->base[in] || w->p.tensor[in].recipe.kind != RECIPE_NONE)
             continue;
         if (w->p.tensor[in].bytes != from->p.tensor[out].bytes)
             return err_set(err, ERR_BUG, "'%s' of %s does not fit '%s' of %s", feed->output,
@@ -128,7 +128,7 @@ static int make(struct case_run *run, struct work *w, const struct op_case *c, s
     struct err why = ERR_INIT;
     int ret = -1;
 
-    if (work_open(&from, w->dev, c, err) || verify_make_inputs(run, &from, err))
+    if (work_open(&from, w->dev, c, NULL, err) || verify_make_inputs(run, &from, err))
         goto out;
     ret = by_kernel(run, &from, &why, err);
     if (ret > 0)
@@ -140,6 +140,21 @@ out:
     return ret;
 }
 
+/* Whether an input waits to be made: an earlier step of a pipeline may have written it. */
+static bool is_wanted(const struct work *w, uint32_t t)
+{
+    return w->base[t] && w->tensor[t].role == SAB_IN && !w->made[t] &&
+           w->p.tensor[t].recipe.kind == RECIPE_NONE;
+}
+
+static bool wants(const struct work *w)
+{
+    for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++)
+        if (is_wanted(w, t))
+            return true;
+    return false;
+}
+
 int verify_make_inputs(struct case_run *run, struct work *w, struct err *err)
 {
     struct op_case c;
@@ -147,7 +162,7 @@ int verify_make_inputs(struct case_run *run, struct work *w, struct err *err)
 
     if (work_generate(w, err))
         return -1;
-    for (size_t i = 0; w->c.op->producer && !ret; i++) {
+    for (size_t i = 0; w->c.op->producer && wants(w) && !ret; i++) {
         ret = w->c.op->producer(&w->c, i, &c, err);
         if (!ret)
             ret = make(run, w, &c, err);
@@ -155,8 +170,7 @@ int verify_make_inputs(struct case_run *run, struct work *w, struct err *err)
     if (ret < 0)
         return err_prefix(err, "inputs of %s", w->c.op->name);
     for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++)
-        if (w->base[t] && w->tensor[t].role == SAB_IN && !w->made[t] &&
-            w->p.tensor[t].recipe.kind == RECIPE_NONE)
+        if (is_wanted(w, t))
             return err_set(err, ERR_BUG, "nothing makes '%s' of %s", w->p.spec->tensors[t].name,
                            w->c.op->name);
     return 0;

@@ -13,8 +13,5 @@ int verify_make_inputs(struct case_run *run, struct work *w, struct err *err);
 /* Runs a kernel once on a work, waiting for it. Seconds of wall time in *seconds. ERR_CONFIG: it
  * does not serve the case. */
 int verify_run_once(struct work *w, const struct sab_kernel *k, double *seconds, struct err *err);
-/* Holds the outputs against the oracle's slices by the operator's bars. */
-int verify_judge(struct case_run *run, struct work *w, const struct sab_kernel *kernel,
-                 struct judgement *out, bool *complete, struct err *err);
 
 #endif

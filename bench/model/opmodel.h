@@ -138,6 +138,13 @@ struct bar {
 
 #define OP_MAX_BARS 32
 
+/* In a pipeline, input `input` is the quantised form of `raw`, an input of the step that feeds it.
+ */
+struct op_quantised {
+    const char *input;
+    const char *raw;
+};
+
 struct op_model {
     const char *name; /* as in ops.h */
     const char *help;
@@ -151,6 +158,8 @@ struct op_model {
     int (*cost)(const struct op_case *c, struct op_cost *cost, struct err *err);
     /* The bars that hold for this case; sampled says that only some slices are known. */
     size_t (*bars)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
+    /* The same where an earlier step of a pipeline made the inputs; NULL: no other. */
+    size_t (*bars_fed)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
     /* Chooses slices worth at most `flops` of oracle work: all of them where that suffices. Fills
      * everything but the values. */
     int (*slices)(const struct op_case *c, double flops, struct op_slices *out, struct err *err);
@@ -165,10 +174,17 @@ struct op_model {
      * whose outputs, by the feeds of ops.h, are inputs here; 1 behind the last. NULL: every input
      * has a recipe. */
     int (*producer)(const struct op_case *c, size_t i, struct op_case *from, struct err *err);
-    /* Relative L2 of got against the same operator on unquantised inputs; NULL where there is none.
-     */
-    int (*accuracy)(const struct op_case *c, const struct op_slices *slices, double *rel_l2,
+    /* As the last step of a pipeline that quantises: fills ref of every slice with the same
+     * operator on unquantised inputs. `raw` reads the raw form of each input that `quantised`
+     * names, by that input's place; `src` the others. NULL where there is none. */
+    int (*accuracy)(const struct op_problem *p, const struct op_source *src,
+                    const struct op_source *raw, int threads, struct op_slices *slices,
                     struct err *err);
+    const struct op_quantised *quantised;
+    size_t quantised_nr;
+    /* In a pipeline a step has the axes of the step that it feeds, by name. Where one of its axes
+     * follows otherwise: fills the value and returns true. NULL: nowhere. */
+    bool (*follow)(const struct op_case *fed, size_t axis, struct axis_value *value);
 };
 
 /* The operators that bench can judge. op_model_at() returns NULL behind the last one. */

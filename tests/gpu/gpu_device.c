@@ -323,6 +323,39 @@ static void test_graph(struct tap *t, struct pair *p)
     gpu_graph_free(graph);
 }
 
+/* A sample of three launches, of 1, 4 and 2 spins. */
+static void test_parts(struct tap *t, struct pair *p)
+{
+    static const int spins[] = {1, 4, 2};
+    struct device_sample s;
+    struct err err = ERR_INIT;
+    double busy_ns = 0;
+
+    if (!tap_try(t, device_round_begin(p->cuda, &err), "round", &err))
+        return;
+    device_sample_begin(p->cuda, 0, DEVICE_COLD, NULL, 0, NULL, 0, &err);
+    for (size_t i = 0; i < 3; i++) {
+        tap_try(t, device_sample_part(p->cuda, i, &err), "part", &err);
+        tap_ok(t, launch_spins(p->cuda, spins[i]) == 0, "launch");
+    }
+    device_sample_end(p->cuda, &err);
+    if (!tap_try(t, device_round_end(p->cuda, &s, 1, &err), "end of round", &err))
+        return;
+    tap_ok(t, s.activities == 7 && s.parts_nr == 3, "%d activities in %zu parts", s.activities,
+           s.parts_nr);
+    for (size_t i = 0; i < s.parts_nr; i++) {
+        tap_ok(t,
+               s.part[i].busy_ns >= 0.9 * spins[i] * SPIN_NS &&
+                   s.part[i].span_ns - s.part[i].busy_ns <= GAP_MAX_NS * (spins[i] - 1) + 1,
+               "part %zu: span %.0f ns, busy %.0f ns", i, s.part[i].span_ns, s.part[i].busy_ns);
+        busy_ns += s.part[i].busy_ns;
+    }
+    tap_ok(t, fabs(busy_ns - s.busy_ns) < 1, "the parts make the whole: %.0f of %.0f ns", busy_ns,
+           s.busy_ns);
+    tap_ok(t, s.span_ns - s.busy_ns <= GAP_MAX_NS * 6 + 1, "no gap between parts: span %.0f ns",
+           s.span_ns);
+}
+
 static void test_nothing_and_giving_up(struct tap *t, struct pair *p)
 {
     struct device_sample s;
@@ -367,6 +400,7 @@ int main(void)
     test_spans(&t, &p, DEVICE_DIRTY);
     test_spans(&t, &p, DEVICE_WARM);
     test_graph(&t, &p);
+    test_parts(&t, &p);
     test_nothing_and_giving_up(&t, &p);
     device_free(p.cpu, p.host);
     device_free(p.cuda, p.there);

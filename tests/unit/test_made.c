@@ -35,7 +35,7 @@ static void desk_open(struct desk *d, bool own)
     if (device_open(&d->worker.dev, &request, &err) ||
         (own && library_open(&d->worker.own, LIBRARY_DIR "/libsab_kernels.so", &err)) ||
         rig_case(&d->item.c, "dsa_bwd", AXES, &err) ||
-        work_open(&d->work, d->worker.dev, &d->item.c, &err))
+        work_open(&d->work, d->worker.dev, &d->item.c, NULL, &err))
         fail_msg("%s", err.text);
     d->worker.own_ready = own;
     if (verify_make_inputs(&d->run, &d->work, &err))
