@@ -11,6 +11,7 @@
 extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
 extern const struct sab_kernel copy_cpu_row;
+extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
@@ -39,6 +40,7 @@ static const struct sab_kernel *const kernels[] = {
     &sage_fwd_wgmma_row,       &sage_quant_q_cpu_row,   &sage_quant_q_reference_row,
     &sage_quant_q_vector_row,  &sage_quant_kv_cpu_row,  &sage_quant_kv_reference_row,
     &sage_quant_kv_vector_row, &copy_cpu_row,           &copy_vector_row,
+    &dsa_fwd_cpu_row,          &dsa_bwd_cpu_row,
 };
 
 static const struct sab_library library = {

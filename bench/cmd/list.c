@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -70,24 +71,25 @@ static int print_case(const struct session *s, const struct plan_case *item, dou
                       struct err *err)
 {
     struct strbuf why = STRBUF_INIT, bytes = STRBUF_INIT, wall = STRBUF_INIT;
+    struct chain *chain = malloc(sizeof(*chain));
     double need = 0, round_s = 0;
     size_t racing = 0;
     int ret = -1;
 
+    if (!chain)
+        return err_memory(err);
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
         const struct plan_arm *arm = &s->plan.arm[e->plan_arm];
-        const struct sab_kernel *k = arm_entry_kernel(e, &s->plan, item);
-        uint32_t choices[SAB_MAX_OPTIONS];
+        struct arm_steps steps;
         struct estimate est;
-        struct op_case c;
         bool across;
         char text[512];
-        if (!k)
+        arm_entry_steps(e, &s->plan, item, &steps);
+        if (!steps.nr)
             continue;
-        if (plan_arm_case(&s->plan, arm, item, &c, &across, err) ||
-            arms_choices(arm, k, choices, err) ||
-            estimate_arm(&s->plan, &c, k, choices, &s->info, &est, text, sizeof(text), err))
+        if (plan_arm_chain(&s->plan, arm, item, chain, &across, err) ||
+            estimate_arm(&s->plan, chain, &steps, &s->info, &est, text, sizeof(text), err))
             goto out;
         if (est.status != ESTIMATE_OK) {
             strbuf_addf(&why, "    %s: %s: %s\n", e->label,
@@ -108,6 +110,7 @@ static int print_case(const struct session *s, const struct plan_case *item, dou
     *total_s += racing ? case_s : 0;
     ret = 0;
 out:
+    free(chain);
     strbuf_release(&why);
     strbuf_release(&bytes);
     strbuf_release(&wall);
@@ -122,7 +125,12 @@ static int print_plan(struct session *s, struct err *err)
     printf("device: %s\n", s->info.name);
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
-        printf("arm %s: %s of %s%s\n", e->label, s->plan.arm[e->plan_arm].kernel, e->origin,
+        const struct plan_arm *arm = &s->plan.arm[e->plan_arm];
+
+        printf("arm %s: ", e->label);
+        for (size_t k = 0; k < arm->steps_nr; k++)
+            printf("%s%s/%s", k ? ARM_STEP_JOIN : "", arm->step[k].op, arm->step[k].kernel);
+        printf("%s of %s%s\n", arm->steps_nr ? "" : arm->kernel, e->origin,
                e->duplicate ? " (A', a copy of the baseline)"
                : s->plan.nr && arm_set_against(&s->arms, &s->plan, &s->plan.item[0], e) == e
                    ? " (baseline)"

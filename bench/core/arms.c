@@ -33,28 +33,6 @@ void arm_set_release(struct arm_set *set)
     arm_set_init(set);
 }
 
-const char *arms_kernel_name(const struct plan_arm *arm)
-{
-    const char *slash = strchr(arm->kernel, '/');
-    return slash ? slash + 1 : arm->kernel;
-}
-
-int arms_choices(const struct plan_arm *arm, const struct sab_kernel *kernel, uint32_t *choices,
-                 struct err *err)
-{
-    library_default_choices(kernel, choices);
-    for (size_t i = 0; i < arm->options_nr; i++) {
-        const struct plan_pair *pair = &arm->option[i];
-        int option = library_find_option(kernel, pair->key, err);
-        int choice =
-            option < 0 ? -1 : library_find_choice(&kernel->options[option], pair->value, err);
-        if (choice < 0)
-            return err_prefix(err, "%s:%d: arm '%s'", pair->file, pair->line, arm->name);
-        choices[option] = (uint32_t)choice;
-    }
-    return 0;
-}
-
 int arms_axis_names(const struct plan *plan, struct text_list *names, struct err *err)
 {
     const struct op_model *last = NULL;
@@ -127,30 +105,13 @@ static struct library *library_get(struct arm_set *set, const char *path, struct
     return lib;
 }
 
-static const struct library_kernel *kernel_of(const struct library *lib, const struct plan_arm *arm,
-                                              const struct plan_case *item, struct err *err)
-{
-    const char *op = arm->op ? arm->op : item->c.op->name;
-    return library_find_kernel(lib, op, arms_kernel_name(arm), err);
-}
-
-const struct sab_kernel *arm_entry_kernel(const struct arm_entry *entry, const struct plan *plan,
-                                          const struct plan_case *item)
-{
-    const struct plan_arm *arm = &plan->arm[entry->plan_arm];
-    if (!plan_arm_serves(arm, item))
-        return NULL;
-    const struct library_kernel *k = kernel_of(entry->lib, arm, item, NULL);
-    return k ? k->row : NULL;
-}
-
 /* Looks an arm's kernels and options up for every case it serves. *on_device: some of them run
  * there; *elsewhere names a device that they run on instead. */
 static int arm_check(const struct plan *plan, const struct plan_arm *arm, const struct library *lib,
                      enum sab_device kind, bool *on_device, bool *serves, struct err *err)
 {
     const struct op_model *last = NULL;
-    uint32_t choices[SAB_MAX_OPTIONS];
+    struct arm_steps steps;
 
     *on_device = *serves = false;
     for (size_t i = 0; i < plan->nr; i++) {
@@ -159,12 +120,9 @@ static int arm_check(const struct plan *plan, const struct plan_arm *arm, const 
             continue;
         last = item->c.op;
         *serves = true;
-        const struct library_kernel *k = kernel_of(lib, arm, item, err);
-        if (!k)
-            return err_prefix(err, "%s:%d: arm '%s'", arm->file, arm->line, arm->name);
-        if (arms_choices(arm, k->row, choices, err))
+        if (arms_steps(lib, arm, item, &steps, err))
             return -1;
-        if (k->row->device == (int32_t)kind)
+        if (steps.item[0].kernel->device == (int32_t)kind)
             *on_device = true;
     }
     return 0;

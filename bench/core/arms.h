@@ -18,6 +18,15 @@
 
 #define ARM_SET_MAX 64 /* a round of more would be no comparison */
 
+/* The kernels of an arm, one a step: a plain arm has one. */
+struct arm_steps {
+    struct arm_step {
+        const struct sab_kernel *kernel;
+        uint32_t choices[SAB_MAX_OPTIONS];
+    } item[CHAIN_MAX_STEPS];
+    size_t nr;
+};
+
 /* One arm as it will race. */
 struct arm_entry {
     size_t plan_arm; /* index into plan.arm */
@@ -80,15 +89,21 @@ const char *arm_entry_file(const struct arm_entry *entry);
 /* Whether some arm of the plan has a kernel for `kind`: what `device = auto` asks. */
 bool arm_set_serves(const struct plan *plan, enum sab_device kind, const char *own_library);
 
-/* The kernel of an arm for an operator; NULL (and no error) where it has none. */
-const struct sab_kernel *arm_entry_kernel(const struct arm_entry *entry, const struct plan *plan,
-                                          const struct plan_case *item);
-
-/* The name behind the slash of "op/name", or the name itself. */
-const char *arms_kernel_name(const struct plan_arm *arm);
-/* The choice of every option of a kernel, by the arm's keys. ERR_CONFIG with file:line. */
-int arms_choices(const struct plan_arm *arm, const struct sab_kernel *kernel, uint32_t *choices,
-                 struct err *err);
+/* arms_kernel.c. The kernels of an arm for a case that it serves, and the choice of each of their
+ * options, by the arm's keys. ERR_CONFIG with file:line: a kernel or option that is not there,
+ * steps that run on different devices. */
+int arms_steps(const struct library *lib, const struct plan_arm *arm, const struct plan_case *item,
+               struct arm_steps *out, struct err *err);
+/* The same of an entry; 0 steps (and no error) where it has no kernel for the case. */
+void arm_entry_steps(const struct arm_entry *entry, const struct plan *plan,
+                     const struct plan_case *item, struct arm_steps *out);
+/* "sage_fwd/mma"; of a pipeline "a/x + b/y". */
+#define ARM_STEP_JOIN " + "
+void arm_steps_add_name(const struct arm_steps *steps, struct strbuf *sb);
+/* "descriptor=upload simd=off"; of a pipeline "sage_fwd.descriptor=upload". */
+void arm_steps_add_options(const struct arm_steps *steps, struct strbuf *sb);
+/* Names of the hazards of the choices made, separated by blanks. */
+void arm_steps_add_hazards(const struct arm_steps *steps, struct strbuf *sb);
 /* Names of every axis of every operator of the plan, in order of appearance, to an empty list. */
 int arms_axis_names(const struct plan *plan, struct text_list *names, struct err *err);
 

@@ -1,55 +1,31 @@
 #include "case_run.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arms.h"
+#include "case_build.h"
 #include "estimate.h"
+#include "verify_made.h"
 
-int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
+static int row_kernels(struct case_row *row, const struct arm_steps *steps, struct err *err)
 {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    arm->usable = false;
-    if (row_set(&arm->row->status, status, err))
-        return -1;
-    return row_set(&arm->row->status_text, text, err);
-}
+    struct strbuf name = STRBUF_INIT, options = STRBUF_INIT, hazards = STRBUF_INIT;
+    int ret = -1;
 
-const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size)
-{
-    size_t at = 0;
-    buf[0] = '\0';
-    for (uint32_t i = 0; i < arm->kernel->options_nr; i++) {
-        const struct sab_option *o = &arm->kernel->options[i];
-        int n = snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", o->name,
-                         o->choices[arm->choices[i]].name);
-        if (n < 0 || (size_t)n >= size - at)
-            break;
-        at += (size_t)n;
-    }
-    return buf;
-}
-
-/* Names of the hazards of the choices made, separated by blanks. */
-static void hazards_text(const struct arm_run *arm, char *buf, size_t size)
-{
-    static const char *const names[] = {"zeroed",       "stale_valid", "recycled_view",
-                                        "graph_replay", "no_growth",   "ordered_streams",
-                                        "empty",        "degenerate"};
-    uint32_t hazards = 0;
-    size_t at = 0;
-    buf[0] = '\0';
-    for (uint32_t i = 0; i < arm->kernel->options_nr; i++)
-        hazards |= arm->kernel->options[i].choices[arm->choices[i]].hazards;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (hazards & (1u << i) && at < size)
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? " " : "", names[i]);
+    arm_steps_add_name(steps, &name);
+    arm_steps_add_options(steps, &options);
+    arm_steps_add_hazards(steps, &hazards);
+    if (name.oom || options.oom || hazards.oom)
+        err_memory(err);
+    else if (!row_set(&row->kernel, name.buf, err) && !row_set(&row->options, options.buf, err) &&
+             (!hazards.len || !row_set(&row->hazards, hazards.buf, err)))
+        ret = 0;
+    strbuf_release(&name);
+    strbuf_release(&options);
+    strbuf_release(&hazards);
+    return ret;
 }
 
 static int row_identity(struct case_run *run, struct arm_run *arm, const struct op_case *c,
@@ -57,15 +33,13 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
 {
     const struct worker *wk = run->worker;
     struct case_row *row = arm->row;
-    char buf[512];
+    char buf[128];
 
     row->schema = ROWS_SCHEMA;
     if (row_set(&row->run_id, wk->job->run_id, err) ||
         row_set(&row->plan_hash, wk->job->plan_hash, err) ||
         row_set(&row->case_id, run->item->id, err) || row_set(&row->sweep, run->item->sweep, err) ||
-        row_set(&row->operator, c->op->name, err) ||
-        row_setf(&row->kernel, err, "%s/%s", arm->kernel->op, arm->kernel->name) ||
-        row_set(&row->arm, arm->job->label, err) ||
+        row_set(&row->operator, c->op->name, err) || row_set(&row->arm, arm->job->label, err) ||
         (!arm->is_base && row_set(&row->baseline, arm->against, err)) ||
         row_set(&row->role,
                 arm->job->duplicate ? "duplicate"
@@ -78,12 +52,8 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
         row_set(&row->library, arm->job->origin, err) ||
         row_set(&row->library_sha256, arm->job->sha256, err) ||
         row_set(&row->library_describe, arm->library->table->describe, err) ||
-        row_set(&row->options, arm_option_text(arm, buf, sizeof(buf)), err) ||
-        row_set(&row->status, "ok", err) ||
+        row_kernels(row, &arm->steps, err) || row_set(&row->status, "ok", err) ||
         row_set(&row->problem, arm->across ? "across" : "same", err))
-        return -1;
-    hazards_text(arm, buf, sizeof(buf));
-    if (*buf && row_set(&row->hazards, buf, err))
         return -1;
     for (size_t i = 0; i < run->rows.axes.nr; i++) {
         int a = op_axis_find(c->op, run->rows.axes.items[i]);
@@ -93,7 +63,7 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
     return 0;
 }
 
-static int row_protocol(struct case_run *run, struct arm_run *arm, const struct op_case *c,
+static int row_protocol(struct case_run *run, struct arm_run *arm, const struct chain *chain,
                         struct err *err)
 {
     const struct worker *wk = run->worker;
@@ -103,9 +73,11 @@ static int row_protocol(struct case_run *run, struct arm_run *arm, const struct 
     struct case_row *row = arm->row;
     struct op_cost cost;
 
-    row->density_asked = arm->across ? NAN : run->item->density_asked;
+    const struct op_case *last = &chain->step[chain->nr - 1].c;
+    bool own = last->op != run->item->c.op || !case_equal(last, &run->item->c);
+    row->density_asked = own ? NAN : run->item->density_asked;
     row->tick_ns = info->tick_ns;
-    if (c->op->cost(c, &cost, err))
+    if (chain_cost(chain, &cost, err))
         return -1;
     row->density_realised = cost.density;
     row->flops = cost.flops_nominal;
@@ -120,140 +92,79 @@ static int row_protocol(struct case_run *run, struct arm_run *arm, const struct 
                : 0;
 }
 
-/* The parent has checked names already; a worker only looks them up. */
-static int arm_resolve(struct arm_run *arm, const struct plan_case *item, struct err *err)
-{
-    const struct plan_arm *pa = arm->plan_arm;
-    const char *op = pa->op ? pa->op : item->c.op->name;
-
-    const struct library_kernel *k =
-        library_find_kernel(arm->library, op, arms_kernel_name(pa), err);
-
-    if (!k)
-        return -1;
-    arm->kernel = k->row;
-    if (arms_choices(pa, arm->kernel, arm->choices, err))
-        return -1;
-    for (uint32_t i = 0; i < arm->kernel->options_nr; i++)
-        if (arm->kernel->options[i].choices[arm->choices[i]].flags & SAB_CHOICE_KEEPS_WORKSPACE)
-            arm->keeps_workspace = true;
-    return 0;
-}
-
-static bool same_case(const struct op_case *a, const struct op_case *b)
-{
-    char ta[64], tb[64];
-    if (a->op != b->op || a->seed != b->seed)
-        return false;
-    for (size_t i = 0; i < a->op->axes_nr; i++)
-        if (strcmp(op_case_text(a, i, ta, sizeof(ta)), op_case_text(b, i, tb, sizeof(tb))))
-            return false;
-    return true;
-}
-
-/* Asks the kernel whether it serves the case, and whether it can be afforded. */
-static int arm_supports(struct case_run *run, struct arm_run *arm, const struct op_case *c,
+/* Asks the kernels whether they serve the case, and whether it can be afforded. */
+static int arm_supports(struct case_run *run, struct arm_run *arm, const struct chain *chain,
                         struct err *err)
 {
     struct worker *wk = run->worker;
     struct estimate est;
     char text[512] = "";
 
-    if (estimate_arm(wk->plan, c, arm->kernel, arm->choices, device_info(wk->dev), &est, text,
-                     sizeof(text), err))
+    if (estimate_arm(wk->plan, chain, &arm->steps, device_info(wk->dev), &est, text, sizeof(text),
+                     err))
         return -1;
     if (est.status == ESTIMATE_OK)
         return 0;
     return arm_fail(arm, est.status == ESTIMATE_OOM ? "oom" : "skip", err, "%s", text);
 }
 
-static int arm_work(struct case_run *run, struct arm_run *arm, const struct op_case *c,
-                    struct err *err)
-{
-    struct err why = ERR_INIT;
+/* ---- works ---- */
 
+static bool same_feeds(const struct work *w, const struct work_feed feed[SAB_MAX_TENSORS])
+{
+    for (uint32_t t = 0; t < SAB_MAX_TENSORS; t++)
+        if (w->feed[t].from != feed[t].from || w->feed[t].tensor != feed[t].tensor)
+            return false;
+    return true;
+}
+
+/* The work of one step: that of another arm where case and inputs are the same. *out is NULL where
+ * the device has no room. */
+static int step_work(struct case_run *run, const struct op_case *c,
+                     const struct work_feed feed[SAB_MAX_TENSORS], struct work **out,
+                     struct err *why)
+{
     for (size_t i = 0; i < run->works_nr; i++) {
-        if (same_case(&run->work[i].c, c)) {
-            arm->work = &run->work[i];
+        struct work *w = run->work[i];
+
+        if (w->c.op == c->op && w->c.seed == c->seed && case_equal(&w->c, c) &&
+            same_feeds(w, feed)) {
+            *out = w;
             return 0;
         }
     }
-    struct work *w = &run->work[run->works_nr];
-    if (work_open(w, run->worker->dev, c, &why)) {
-        work_close(w);
+    *out = calloc(1, sizeof(**out));
+    if (!*out)
+        return err_memory(why);
+    if (work_open(*out, run->worker->dev, c, feed, why)) {
+        work_close(*out);
+        free(*out);
+        *out = NULL;
+        return -1;
+    }
+    run->work[run->works_nr++] = *out;
+    return 0;
+}
+
+static int arm_works(struct case_run *run, struct arm_run *arm, const struct chain *chain,
+                     struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    for (size_t i = 0; i < chain->nr; i++) {
+        const struct chain_step *at = &chain->step[i];
+        struct work_feed feed[SAB_MAX_TENSORS] = {{NULL, 0}};
+
+        for (uint32_t t = 0; t < at->p.spec->tensors_nr; t++)
+            if (at->from[t].step >= 0)
+                feed[t] = (struct work_feed){arm->step[at->from[t].step].work, at->from[t].tensor};
+        if (!step_work(run, &at->c, feed, &arm->step[i].work, &why))
+            continue;
         if (why.kind == ERR_MEMORY)
             return arm_fail(arm, "oom", err, "%s", why.text);
         return err_set(err, why.kind, "%s", why.text);
     }
-    run->works_nr++;
-    arm->work = w;
     return 0;
-}
-
-int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err)
-{
-    if (!arm->workspace || arm->keeps_workspace)
-        return 0;
-    return device_fill(arm->work->dev, (char *)arm->workspace + WORK_GUARD_BYTES, byte,
-                       arm->workspace_bytes, err);
-}
-
-static const char *workspace_name(const struct arm_run *arm)
-{
-    if (!arm->workspace_bytes)
-        return "none";
-    return arm->keeps_workspace ? "kept" : "overwritten";
-}
-
-static int arm_plan(struct arm_run *arm, struct err *err)
-{
-    struct work *w = arm->work;
-    const struct device_info *info = device_info(w->dev);
-    struct sab_tensor tensors[SAB_MAX_TENSORS];
-    struct sab_problem problem;
-    struct sab_buffer ws = {0};
-    struct err why = ERR_INIT;
-    char text[512] = "";
-    struct sab_message msg = {text, sizeof(text)};
-
-    work_problem(w, info, arm->choices, arm->kernel->options_nr, tensors, &problem);
-    int status = arm->kernel->workspace_size(&problem, &ws.bytes, &msg);
-    if (status)
-        return arm_fail(arm, "skip", err, "its workspace size is not known: %s", text);
-    arm->workspace_bytes = ws.bytes;
-    if (row_set(&arm->row->workspace, workspace_name(arm), err))
-        return -1;
-    ws.memory = info->kind == SAB_DEVICE_CUDA ? SAB_MEMORY_DEVICE : SAB_MEMORY_HOST;
-    if (ws.bytes) {
-        if (device_alloc(w->dev, ws.bytes + 2 * WORK_GUARD_BYTES, &arm->workspace, &why))
-            return arm_fail(arm, "oom", err, "workspace of %llu bytes: %s",
-                            (unsigned long long)ws.bytes, why.text);
-        ws.data = (char *)arm->workspace + WORK_GUARD_BYTES;
-        if (device_fill(w->dev, ws.data, 0xa5, ws.bytes, err))
-            return -1;
-    }
-    if (device_sync(w->dev, err))
-        return -1;
-    double begin = device_now_ns(w->dev);
-    status = arm->kernel->plan(&problem, &ws, &arm->plan, &msg);
-    arm->plan_ns = arm->row->plan_ns = device_now_ns(w->dev) - begin;
-    if (status == SAB_UNSUPPORTED)
-        return arm_fail(arm, "skip", err, "%s", text);
-    if (status)
-        return arm_fail(arm, "crash", err, "it cannot be planned (%s): %s", sab_status_name(status),
-                        text);
-    arm->usable = true;
-    return 0;
-}
-
-int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *err)
-{
-    struct sab_message msg = {text, size};
-    text[0] = '\0';
-    int status = arm->kernel->launch(arm->plan, device_stream(arm->work->dev), &msg);
-    if (status)
-        return status;
-    return device_sync(arm->work->dev, err);
 }
 
 /* Finds the arm's line in the job's list of racers; false: it does not race here. */
@@ -288,11 +199,76 @@ static const struct plan_arm *find_plan_arm(const struct plan *plan, const char 
     return NULL;
 }
 
+/* Whether the arm that this one is compared with has another problem. */
+static int is_across(const struct case_run *run, const struct arm_run *arm,
+                     const struct chain *chain, bool *across, struct err *err)
+{
+    const struct job *job = run->worker->job;
+    const struct plan_arm *base = NULL;
+    struct chain *other;
+    bool ignored;
+    int ret = 0;
+
+    for (size_t i = 0; i < job->arms_nr; i++)
+        if (!strcmp(job->arm[i].label, arm->against))
+            base = find_plan_arm(run->worker->plan, job->arm[i].arm);
+    if (!base || base == arm->plan_arm)
+        return 0;
+    other = malloc(sizeof(*other));
+    if (!other)
+        return err_memory(err);
+    if (plan_arm_chain(run->worker->plan, base, run->item, other, &ignored, err))
+        ret = -1;
+    else if (!chain_equal(chain, other))
+        *across = true;
+    free(other);
+    return ret;
+}
+
+static void steps_init(struct arm_run *arm)
+{
+    arm->steps_nr = arm->steps.nr;
+    for (size_t i = 0; i < arm->steps_nr; i++) {
+        struct step_run *step = &arm->step[i];
+
+        step->kernel = arm->steps.item[i].kernel;
+        step->choices = arm->steps.item[i].choices;
+        for (uint32_t o = 0; o < step->kernel->options_nr; o++)
+            if (step->kernel->options[o].choices[step->choices[o]].flags &
+                SAB_CHOICE_KEEPS_WORKSPACE)
+                step->keeps_workspace = true;
+    }
+}
+
+/* Problems and row of an arm that races, and its works where it can go on. */
+static int arm_begin(struct case_run *run, struct arm_run *arm, struct chain *chain,
+                     struct err *err)
+{
+    const struct op_case *last;
+
+    if (plan_arm_chain(run->worker->plan, arm->plan_arm, run->item, chain, &arm->across, err) ||
+        is_across(run, arm, chain, &arm->across, err) ||
+        arms_steps(arm->library, arm->plan_arm, run->item, &arm->steps, err))
+        return -1;
+    steps_init(arm);
+    arm->row = case_table_add(&run->rows, err);
+    if (!arm->row)
+        return -1;
+    run->arms_nr++;
+    arm->usable = true; /* until something says otherwise */
+    last = &chain->step[chain->nr - 1].c;
+    if (row_identity(run, arm, last, err) || row_protocol(run, arm, chain, err) ||
+        arm_supports(run, arm, chain, err))
+        return -1;
+    return arm->usable ? arm_works(run, arm, chain, err) : 0;
+}
+
 static int arm_open(struct case_run *run, size_t i, struct err *err)
 {
     const struct job *job = run->worker->job;
     struct arm_run *arm = &run->arm[run->arms_nr];
-    struct op_case c;
+    struct chain *chain;
+    int ret;
 
     if (run->arms_nr == CASE_RUN_MAX_ARMS)
         return err_set(err, ERR_CONFIG, "case '%s' has more than %d arms", run->item->id,
@@ -306,36 +282,35 @@ static int arm_open(struct case_run *run, size_t i, struct err *err)
     arm->jitter = NAN;
     if (!find_race(run->job, arm))
         return 0;
-    if (plan_arm_case(run->worker->plan, arm->plan_arm, run->item, &c, &arm->across, err) ||
-        arm_resolve(arm, run->item, err))
-        return -1;
-    arm->row = case_table_add(&run->rows, err);
-    if (!arm->row)
-        return -1;
-    run->arms_nr++;
-    arm->usable = true; /* until something says otherwise */
-    if (row_identity(run, arm, &c, err) || row_protocol(run, arm, &c, err) ||
-        arm_supports(run, arm, &c, err))
-        return -1;
-    return arm->usable ? arm_work(run, arm, &c, err) : 0;
+    chain = malloc(sizeof(*chain));
+    if (!chain)
+        return err_memory(err);
+    ret = arm_begin(run, arm, chain, err);
+    free(chain);
+    return ret;
 }
 
 double worker_sample_estimate(const struct worker *wk, size_t i, const struct plan_case *item)
 {
-    struct arm_run arm = {.job = &wk->job->arm[i], .library = &wk->library[i]};
+    const struct plan_arm *arm = find_plan_arm(wk->plan, wk->job->arm[i].arm);
+    struct arm_steps steps;
     struct estimate est;
-    struct op_case c;
+    struct chain *chain;
+    bool across;
+    double sample_s = 0;
     char text[512];
 
-    arm.plan_arm = find_plan_arm(wk->plan, arm.job->arm);
-    if (!arm.plan_arm || !plan_arm_serves(arm.plan_arm, item) ||
-        plan_arm_case(wk->plan, arm.plan_arm, item, &c, &arm.across, NULL) ||
-        arm_resolve(&arm, item, NULL) ||
-        estimate_arm(wk->plan, &c, arm.kernel, arm.choices, device_info(wk->dev), &est, text,
-                     sizeof(text), NULL) ||
-        est.status != ESTIMATE_OK)
+    if (!arm || !plan_arm_serves(arm, item))
         return 0;
-    return est.sample_s;
+    chain = malloc(sizeof(*chain));
+    if (chain && !plan_arm_chain(wk->plan, arm, item, chain, &across, NULL) &&
+        !arms_steps(&wk->library[i], arm, item, &steps, NULL) &&
+        !estimate_arm(wk->plan, chain, &steps, device_info(wk->dev), &est, text, sizeof(text),
+                      NULL) &&
+        est.status == ESTIMATE_OK)
+        sample_s = est.sample_s;
+    free(chain);
+    return sample_s;
 }
 
 int case_run_open(struct case_run *run, struct worker *worker, const struct plan_case *item,
@@ -363,7 +338,7 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
             return -1;
     /* Plans have seen poisoned inputs only: contents come now. */
     for (size_t i = 0; i < run->works_nr; i++)
-        if (work_generate(&run->work[i], err))
+        if (verify_make_inputs(run, run->work[i], err))
             return -1;
     return 0;
 }
@@ -371,14 +346,12 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
 void case_run_close(struct case_run *run)
 {
     struct device *dev = run->worker ? run->worker->dev : NULL;
-    for (size_t i = 0; i < run->arms_nr; i++) {
-        if (run->arm[i].plan)
-            run->arm[i].kernel->free(run->arm[i].plan);
-        if (run->arm[i].workspace)
-            device_free(dev, run->arm[i].workspace);
+    for (size_t i = 0; i < run->arms_nr; i++)
+        arm_close(&run->arm[i], dev);
+    for (size_t i = 0; i < run->works_nr; i++) {
+        work_close(run->work[i]);
+        free(run->work[i]);
     }
-    for (size_t i = 0; i < run->works_nr; i++)
-        work_close(&run->work[i]);
     case_table_release(&run->rows);
     sample_table_release(&run->samples);
     memset(run, 0, sizeof(*run));

@@ -24,12 +24,27 @@ struct worker {
     struct library *library; /* one an arm of the job, in their order */
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
-    FILE *out;                       /* answers */
-    const struct sab_kernel *proven; /* reference kernel that agreed with the oracle here */
-    double proven_s, proven_flops;   /* and what its run on the small case took */
+    FILE *out; /* answers */
+    /* Reference kernels that agreed with the oracle here, and what a run on the small case took. */
+    struct proof {
+        const struct sab_kernel *kernel;
+        double s, flops;
+    } proof[CHAIN_MAX_STEPS];
+    size_t proofs_nr;
 };
 
-/* One arm of one case. */
+/* One kernel of an arm: planned on its work. */
+struct step_run {
+    const struct sab_kernel *kernel;
+    const uint32_t *choices; /* in arm_run.steps */
+    struct work *work;
+    void *workspace; /* with guards, as tensors have them; NULL for 0 bytes */
+    uint64_t workspace_bytes;
+    bool keeps_workspace;
+    void *plan; /* the kernel's */
+};
+
+/* One arm of one case. A plain arm has one step. */
 struct arm_run {
     const struct job_arm *job;
     const struct plan_arm *plan_arm;
@@ -37,15 +52,11 @@ struct arm_run {
     bool is_base;
     struct arm_run *base; /* that arm, when it races too; itself for a baseline */
     const struct library *library;
-    const struct sab_kernel *kernel;
-    uint32_t choices[SAB_MAX_OPTIONS];
-    struct work *work;
-    void *workspace; /* with guards, as tensors have them; NULL for 0 bytes */
-    uint64_t workspace_bytes;
-    bool keeps_workspace;
-    void *plan;     /* the kernel's */
+    struct arm_steps steps;
+    struct step_run step[CHAIN_MAX_STEPS];
+    size_t steps_nr;
     bool usable;    /* planned and through the gate: may be timed */
-    bool across;    /* its own problem */
+    bool across;    /* its problem is another than that of the arm it is compared with */
     double call_ns; /* span of one warm call */
     double plan_ns;
     double jitter;        /* baseline: relative L2 between two of its own runs */
@@ -53,7 +64,8 @@ struct arm_run {
     struct case_row *row; /* in case_run.rows */
 };
 
-#define CASE_RUN_MAX_ARMS ARM_SET_MAX
+#define CASE_RUN_MAX_ARMS  ARM_SET_MAX
+#define CASE_RUN_MAX_WORKS (CASE_RUN_MAX_ARMS * CHAIN_MAX_STEPS)
 
 /* Why a case has fewer rounds than were asked for. */
 enum case_cut { CASE_WHOLE = 0, CASE_CUT_TIME, CASE_CUT_STOP };
@@ -62,7 +74,7 @@ struct case_run {
     struct worker *worker;
     const struct plan_case *item;
     const struct job_case *job;
-    struct work work[CASE_RUN_MAX_ARMS];
+    struct work *work[CASE_RUN_MAX_WORKS]; /* those of earlier steps before those of later ones */
     size_t works_nr;
     struct arm_run arm[CASE_RUN_MAX_ARMS];
     size_t arms_nr;
@@ -78,14 +90,35 @@ int case_run_open(struct case_run *run, struct worker *worker, const struct plan
                   const struct job_case *job, struct err *err);
 void case_run_close(struct case_run *run);
 
-/* A launch whose completion is waited for. SAB status; a message in text. */
+/* The step whose outputs are the arm's. */
+static inline struct step_run *arm_last(struct arm_run *arm)
+{
+    return &arm->step[arm->steps_nr - 1];
+}
+
+/* ---- arm_run.c ---- */
+
+/* Workspace and plan of every step. */
+int arm_plan(struct arm_run *arm, struct err *err);
+void arm_close(struct arm_run *arm, struct device *dev);
+/* Enqueues every step, in a sample (`parts`) as a part of its own each. SAB status; a message in
+ * text, which names the step of a pipeline. Negative with err set where the device failed. */
+int arm_launch(struct arm_run *arm, bool parts, char *text, size_t size, struct err *err);
+/* A launch whose completion is waited for. */
 int arm_launch_sync(struct arm_run *arm, char *text, size_t size, struct err *err);
 /* Marks an arm as out of the race with a status word and a sentence. */
 int arm_fail(struct arm_run *arm, const char *status, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Fills the workspace with a byte, unless the arm's choices ask for one that nobody overwrites. */
+/* Fills the workspaces with a byte, but for those that a choice wants to be overwritten by nobody.
+ */
 int arm_workspace_fill(struct arm_run *arm, int byte, struct err *err);
-const char *arm_option_text(const struct arm_run *arm, char *buf, size_t size);
+/* Poisons the outputs of every step, as work_poison(). */
+int arm_poison(struct arm_run *arm, int byte, struct err *err);
+/* "step 'sage_fwd/mma': " in a pipeline, else "". */
+const char *step_prefix(const struct arm_run *arm, const struct step_run *step, char *buf,
+                        size_t size);
+
+/* ---- case_run.c ---- */
 
 /* Tells the parent what is being done, and with which arm (NULL: with all): a worker that dies is
  * remembered by its last words. */

@@ -58,34 +58,58 @@ static void say_bytes(char *text, size_t size, double need, double have)
     strbuf_release(&b);
 }
 
-int estimate_arm(const struct plan *plan, const struct op_case *c, const struct sab_kernel *kernel,
-                 const uint32_t *choices, const struct device_info *info, struct estimate *out,
-                 char *text, size_t size, struct err *err)
+/* Adds one step; a kernel that does not serve it says why in text. */
+static int add_step(const struct chain_step *at, const struct arm_step *step,
+                    const struct device_info *info, struct estimate *out, double *overhead_s,
+                    char *text, size_t size, struct err *err)
 {
     struct sab_message msg = {text, size};
-    struct op_problem p;
     struct sab_tensor tensors[SAB_MAX_TENSORS];
     struct sab_problem problem;
     struct op_cost cost;
     uint64_t workspace = 0;
-    double overhead_s;
+    double overhead;
+
+    if (at->c.op->cost(&at->c, &cost, err))
+        return -1;
+    work_metadata(&at->p, info, step->choices, step->kernel->options_nr, tensors, &problem);
+    if (step->kernel->supports(&problem, &msg) ||
+        step->kernel->workspace_size(&problem, &workspace, &msg)) {
+        out->status = ESTIMATE_SKIP;
+        return 0;
+    }
+    out->bytes += (double)workspace;
+    out->call_s += call_seconds(&cost, step->kernel, info, &overhead);
+    *overhead_s = fmax(*overhead_s, overhead);
+    return 0;
+}
+
+static void name_step(const struct sab_kernel *k, char *text, size_t size)
+{
+    char why[512];
+
+    snprintf(why, sizeof(why), "%s", text);
+    snprintf(text, size, "step '%s/%s': %s", k->op, k->name, why);
+}
+
+int estimate_arm(const struct plan *plan, const struct chain *chain, const struct arm_steps *steps,
+                 const struct device_info *info, struct estimate *out, char *text, size_t size,
+                 struct err *err)
+{
+    double overhead_s = 0;
 
     memset(out, 0, sizeof(*out));
     text[0] = '\0';
-    if (c->op->describe(c, &p, err) || c->op->cost(c, &cost, err))
-        return -1;
-    work_metadata(&p, info, choices, kernel->options_nr, tensors, &problem);
-    int status = kernel->supports(&problem, &msg);
-    if (status) {
-        out->status = ESTIMATE_SKIP;
+    for (size_t i = 0; i < chain->nr; i++) {
+        if (add_step(&chain->step[i], &steps->item[i], info, out, &overhead_s, text, size, err))
+            return -1;
+        if (out->status == ESTIMATE_OK)
+            continue;
+        if (chain->nr > 1)
+            name_step(steps->item[i].kernel, text, size);
         return 0;
     }
-    if (kernel->workspace_size(&problem, &workspace, &msg)) {
-        out->status = ESTIMATE_SKIP;
-        return 0;
-    }
-    out->bytes = (double)work_bytes(&p) + (double)workspace;
-    out->call_s = call_seconds(&cost, kernel, info, &overhead_s);
+    out->bytes += (double)work_bytes(chain);
     double pause = info->kind == SAB_DEVICE_CUDA && plan->set.pace == PACE_BURST ? 5 : 1;
     out->sample_s = (out->call_s + overhead_s) * pause;
     if (info->memory_free_bytes && out->bytes > 0.95 * (double)info->memory_free_bytes) {

@@ -275,6 +275,7 @@ int report_markdown(const struct case_table *cases, const json_t *run, struct st
     strbuf_addch(out, '\n');
     int ret = report_tables(&view, out, err) || report_exceptions(&view, out, err);
     if (!ret) {
+        report_parts(&view, out);
         report_outputs(&view, out);
         report_method(&view, out);
         ret = report_details(&view, out, err);

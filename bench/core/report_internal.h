@@ -7,12 +7,13 @@
 #include "report.h"
 
 /* Characters that each part of the Markdown may take; together below REPORT_MAX_CHARS. */
-#define REPORT_TABLE_CHARS       36000
+#define REPORT_TABLE_CHARS       33000
 #define REPORT_EXCEPTION_CHARS   8000
 #define REPORT_ENVIRONMENT_CHARS 5000
 #define REPORT_CONFIG_CHARS      7000
 #define REPORT_COMMAND_CHARS     6000
 #define REPORT_OUTPUTS_CHARS     1500
+#define REPORT_PARTS_CHARS       2500
 #define REPORT_VISIBLE_ROWS      40
 
 /* What the report needs to know of a row beside its cells. */
@@ -79,6 +80,8 @@ void report_sentence(const struct report_view *view, struct strbuf *out, bool ma
 int report_exceptions(const struct report_view *view, struct strbuf *out, struct err *err);
 /* report_outputs.c: how the outputs of each candidate compare with its baseline's. */
 void report_outputs(const struct report_view *view, struct strbuf *out);
+/* report_parts.c: the steps of each pipeline, and accuracy against unquantised inputs. */
+void report_parts(const struct report_view *view, struct strbuf *out);
 void report_method(const struct report_view *view, struct strbuf *out);
 int report_details(const struct report_view *view, struct strbuf *out, struct err *err);
 

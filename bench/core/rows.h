@@ -34,6 +34,7 @@
     I(processes) I(rounds) I(rounds_dropped) I(samples)                                            \
     R(span_min_ns) R(span_p10_ns) R(span_median_ns) R(span_p90_ns) R(busy_median_ns)               \
     I(activities) R(enqueue_ns) R(plan_ns) R(run_mhz) R(tick_ns)                                   \
+    T(parts_span_ns) T(parts_busy_ns) /* of a pipeline: "OP/KERNEL=MEDIAN;..." */                  \
     R(ratio) R(ratio_lo) R(ratio_hi) T(ci_kind) R(ci_level) R(ratio_of_medians) R(ratio_cycles)    \
     R(p) R(q_bh) R(p_gate) R(mde_pct) R(delta_pct) R(floor_pct)                                    \
     T(verdict)     /* FASTER, SLOWER, SAME, UNSURE; empty for the baseline and across problems */  \
@@ -44,7 +45,7 @@
     T(oracle)      /* full, sampled, reference, sampled+reference, none */                         \
     T(check_before) T(check_after)                                                                 \
     T(bits_equal)  /* yes, no: outputs against the baseline's, over what was compared */           \
-    R(rel_l2_baseline) R(jitter_baseline) R(accuracy_rel_l2)                                       \
+    R(rel_l2_baseline) R(jitter_baseline) R(accuracy_rel_l2) R(accuracy_cosine)                    \
     I(registers) I(spill_bytes) I(shared_bytes) I(local_bytes) T(sass_sha256)                      \
     T(options) T(hazards)\
     T(workspace)   /* none, overwritten before every launch, or kept: nobody overwrites it */ \
@@ -54,7 +55,8 @@
     I(schema) T(run_id) T(case_id) I(process) I(super_round) I(round) I(attempt) I(slot)           \
     T(prev_arm) T(arm) R(span_ns) R(busy_ns) I(activities) T(activity_set) R(start_ns)             \
     R(idle_before_ns) R(enqueue_ns) R(scrub_ns) R(run_mhz) R(sm_mhz) R(mem_mhz) R(power_w)         \
-    R(temp_c) I(throttle_bits) T(drop_reason)
+    R(temp_c) I(throttle_bits) T(drop_reason)                                                      \
+    T(parts_span_ns) T(parts_busy_ns) /* of a pipeline, one number a step, between ; */
 /* clang-format on */
 
 #define ROWS_MEMBER_T(name) char *name;

@@ -190,10 +190,22 @@ int session_run_json(struct session *s, const char *status, struct err *err)
 
 /* ---- rows of failed cases ---- */
 
+static int fail_kernel(const struct session *s, const struct plan_case *item,
+                       const struct arm_entry *e, struct case_row *row, struct err *err)
+{
+    struct strbuf name = STRBUF_INIT;
+    struct arm_steps steps;
+
+    arm_entry_steps(e, &s->plan, item, &steps);
+    arm_steps_add_name(&steps, &name);
+    int ret = name.oom ? err_memory(err) : row_set(&row->kernel, name.len ? name.buf : "?/?", err);
+    strbuf_release(&name);
+    return ret;
+}
+
 static int fail_row(struct session *s, const struct plan_case *item, const struct arm_entry *e,
                     const char *status, const char *text, struct err *err)
 {
-    const struct sab_kernel *k = arm_entry_kernel(e, &s->plan, item);
     const struct arm_entry *other = arm_set_against(&s->arms, &s->plan, item, e);
     const char *run_id = json_string_value(json_object_get(s->store.run, "run_id"));
     char buf[128];
@@ -211,8 +223,7 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
     row->schema = ROWS_SCHEMA;
     if (row_set(&row->run_id, run_id, err) || row_set(&row->plan_hash, s->plan_hash, err) ||
         row_set(&row->case_id, item->id, err) || row_set(&row->sweep, item->sweep, err) ||
-        row_set(&row->operator, item->c.op->name, err) ||
-        row_setf(&row->kernel, err, "%s/%s", k ? k->op : "?", k ? k->name : "?") ||
+        row_set(&row->operator, item->c.op->name, err) || fail_kernel(s, item, e, row, err) ||
         row_set(&row->arm, e->label, err) ||
         row_set(&row->role,
                 e->duplicate                                    ? "duplicate"

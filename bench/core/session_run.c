@@ -184,10 +184,14 @@ static int fill_resources(struct session *s, const char *case_id, struct err *er
             continue;
         for (size_t k = 0; k < s->arms.nr; k++) {
             const struct arm_entry *e = &s->arms.item[k];
-            const struct sab_kernel *kernel =
-                strcmp(e->label, row->arm) ? NULL
-                                           : arm_entry_kernel(e, &s->plan, &s->plan.item[at]);
-            if (kernel && resources_fill(e->lib, kernel, s->info.arch, row, err))
+            struct arm_steps steps;
+
+            if (strcmp(e->label, row->arm))
+                continue;
+            arm_entry_steps(e, &s->plan, &s->plan.item[at], &steps);
+            /* Of several kernels there is no one number. */
+            if (steps.nr == 1 &&
+                resources_fill(e->lib, steps.item[0].kernel, s->info.arch, row, err))
                 return -1;
         }
     }

@@ -96,6 +96,8 @@ static int times_of(const struct case_samples *cs, struct case_row *row, struct 
     }
     free(values);
     count_rounds(cs, row);
+    if (parts_of(cs, row, err))
+        return -1;
     return activities_of(cs, row, err);
 }
 

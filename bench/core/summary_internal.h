@@ -54,6 +54,9 @@ int paired_processes_init(struct paired_processes *pp, const struct case_samples
                           const char *base, const char *arm, bool cycles, struct err *err);
 void paired_processes_release(struct paired_processes *pp);
 
+/* summary_parts.c: medians of the parts of a pipeline's samples. */
+int parts_of(const struct case_samples *cs, struct case_row *row, struct err *err);
+
 bool row_is_ok(const struct case_row *row);
 /* The row that `row` is compared with, or NULL. */
 const struct case_row *summary_baseline(const struct case_table *cases, const struct case_row *row);

@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t work_bytes(const struct op_problem *p)
+uint64_t work_bytes(const struct chain *chain)
 {
     uint64_t sum = 0;
-    for (uint32_t t = 0; t < p->spec->tensors_nr; t++)
-        if (p->tensor[t].dtype != SAB_NONE)
-            sum += p->tensor[t].bytes + 2 * WORK_GUARD_BYTES;
+    for (size_t i = 0; i < chain->nr; i++) {
+        const struct chain_step *step = &chain->step[i];
+        for (uint32_t t = 0; t < step->p.spec->tensors_nr; t++)
+            if (step->p.tensor[t].dtype != SAB_NONE && step->from[t].step < 0)
+                sum += step->p.tensor[t].bytes + 2 * WORK_GUARD_BYTES;
+    }
     return sum;
 }
 
@@ -50,7 +53,19 @@ static void tensor_fill(struct sab_tensor *t, const struct op_problem *p, uint32
     }
 }
 
-int work_open(struct work *w, struct device *dev, const struct op_case *c, struct err *err)
+/* Takes a tensor of an earlier work for tensor i. */
+static void tensor_borrow(struct work *w, uint32_t i, const struct work_feed *feed)
+{
+    w->feed[i] = *feed;
+    w->tensor[i].data = feed->from->tensor[feed->tensor].data;
+    if (feed->from->tensor[feed->tensor].role == SAB_IN)
+        w->p.tensor[i].recipe = feed->from->p.tensor[feed->tensor].recipe;
+    else
+        w->fed = true;
+}
+
+int work_open(struct work *w, struct device *dev, const struct op_case *c,
+              const struct work_feed *feed, struct err *err)
 {
     memset(w, 0, sizeof(*w));
     w->dev = dev;
@@ -62,6 +77,10 @@ int work_open(struct work *w, struct device *dev, const struct op_case *c, struc
         tensor_fill(&w->tensor[i], &w->p, i, device_info(dev));
         if (o->dtype == SAB_NONE)
             continue;
+        if (feed && feed[i].from) {
+            tensor_borrow(w, i, &feed[i]);
+            continue;
+        }
         if (device_alloc(dev, o->bytes + 2 * WORK_GUARD_BYTES, &w->base[i], err))
             return err_prefix(err, "tensor '%s'", w->p.spec->tensors[i].name);
         w->tensor[i].data = (char *)w->base[i] + WORK_GUARD_BYTES;
@@ -90,7 +109,9 @@ int work_generate(struct work *w, struct err *err)
 {
     for (uint32_t i = 0; i < w->p.spec->tensors_nr; i++) {
         const struct op_tensor *o = &w->p.tensor[i];
-        if (o->dtype == SAB_NONE || w->tensor[i].role == SAB_OUT || !o->bytes)
+        if (!w->base[i] || w->tensor[i].role == SAB_OUT || !o->bytes)
+            continue;
+        if (o->recipe.kind == RECIPE_NONE && w->c.op->producer)
             continue;
         if (device_generate(w->dev, &o->recipe, w->tensor[i].data, err))
             return err_prefix(err, "filling '%s'", w->p.spec->tensors[i].name);

@@ -108,6 +108,27 @@ static int cpu_sample_begin(struct device *dev, struct device_slot *slot,
     return 0;
 }
 
+/* Ends the part that is open, if one is. */
+static void part_close(const struct cpu_device *cpu, struct device_sample *s, size_t open)
+{
+    if (open > 0)
+        s->part[open - 1].span_ns = s->part[open - 1].busy_ns =
+            device_clock_ns() - cpu->part_start_ns;
+}
+
+static int cpu_sample_part(struct device *dev, struct device_slot *slot, size_t part,
+                           struct err *err)
+{
+    struct cpu_device *cpu = cpu_of(dev);
+
+    (void)err;
+    if (!cpu->timed)
+        return 0;
+    part_close(cpu, &slot->sample, part);
+    cpu->part_start_ns = device_clock_ns();
+    return 0;
+}
+
 static int cpu_sample_end(struct device *dev, struct device_slot *slot, struct err *err)
 {
     struct cpu_device *cpu = cpu_of(dev);
@@ -116,9 +137,10 @@ static int cpu_sample_end(struct device *dev, struct device_slot *slot, struct e
     (void)err;
     if (!cpu->timed)
         return 0;
+    part_close(cpu, s, s->parts_nr);
     s->span_ns = s->busy_ns = s->enqueue_ns = device_clock_ns() - cpu->start_ns;
     s->start_ns = cpu->start_ns;
-    s->activities = 1;
+    s->activities = s->parts_nr ? (int)s->parts_nr : 1;
     s->activity_set = CPU_ACTIVITY_SET;
     s->run_mhz = (cpu->before_mhz + cpu_clock_mhz(dev->info.tick_ns)) / 2;
     return 0;
@@ -166,6 +188,7 @@ static const struct device_vtable cpu_vtable = {
     .compare = cpu_compare,
     .round_begin = cpu_round_begin,
     .sample_begin = cpu_sample_begin,
+    .sample_part = cpu_sample_part,
     .sample_end = cpu_sample_end,
     .round_end = cpu_round_end,
     .activity_name = cpu_activity_name,

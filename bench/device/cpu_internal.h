@@ -26,7 +26,8 @@ struct cpu_device {
     struct device dev;
     struct cpu_cache cache;
     bool timed;
-    double start_ns;   /* of the launch that is running */
+    double start_ns; /* of the launch that is running */
+    double part_start_ns;
     double before_mhz; /* running clock before it */
 };
 

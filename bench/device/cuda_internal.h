@@ -44,8 +44,9 @@ struct cuda_lead {
 
 /* What round_end() must know of a sample, by its place in the round. */
 struct cuda_mark {
-    int prepared;  /* activities enqueued as preparation and scrub */
-    double end_ns; /* host time when the launch call had returned */
+    int prepared;      /* activities enqueued as preparation and scrub */
+    double end_ns;     /* host time when the launch call had returned */
+    unsigned launches; /* ids that its launches have */
     bool probed;
 };
 
@@ -66,11 +67,17 @@ struct cuda_device {
     uint64_t first_serial; /* of the round */
 };
 
-/* Ids of the parts of sample `serial`: never reused in a process. */
-enum cuda_part { CUDA_LAUNCH = 0, CUDA_PREPARE, CUDA_PROBE, CUDA_DELAY };
-static inline uint64_t cuda_part_id(uint64_t serial, enum cuda_part part)
+/* Ids of the parts of sample `serial`: never reused in a process. CUDA_LAUNCH and those behind it
+ * are the launches of a sample, one id each. */
+enum cuda_part { CUDA_PREPARE = 0, CUDA_PROBE, CUDA_DELAY, CUDA_LAUNCH };
+#define CUDA_PART_BITS 4
+static inline uint64_t cuda_part_id(uint64_t serial, unsigned part)
 {
-    return serial << 2 | (uint64_t)part;
+    return serial << CUDA_PART_BITS | part;
+}
+static inline bool cuda_is_launch(uint64_t id)
+{
+    return (id & ((1u << CUDA_PART_BITS) - 1)) >= CUDA_LAUNCH;
 }
 
 static inline struct cuda_device *cuda_of(struct device *dev)
@@ -117,6 +124,7 @@ double cuda_clock_mhz(const struct cuda_device *cuda, size_t sample);
 int cuda_round_begin(struct device *dev, struct err *err);
 int cuda_sample_begin(struct device *dev, struct device_slot *slot,
                       const struct device_before *before, struct err *err);
+int cuda_sample_part(struct device *dev, struct device_slot *slot, size_t part, struct err *err);
 int cuda_sample_end(struct device *dev, struct device_slot *slot, struct err *err);
 int cuda_round_end(struct device *dev, struct err *err);
 const char *cuda_activity_name(const struct device *dev, size_t i);

@@ -161,6 +161,7 @@ static const struct device_vtable cuda_vtable = {
     .compare = cuda_compare,
     .round_begin = cuda_round_begin,
     .sample_begin = cuda_sample_begin,
+    .sample_part = cuda_sample_part,
     .sample_end = cuda_sample_end,
     .round_end = cuda_round_end,
     .activity_name = cuda_activity_name,

@@ -42,11 +42,11 @@ static struct cuda_mark *mark_at(struct cuda_device *cuda, size_t i, struct err 
         cuda->mark = grown;
         cuda->marks_alloc = alloc;
     }
-    cuda->mark[i] = (struct cuda_mark){.end_ns = NAN, .probed = i < CUDA_PROBED_MAX};
+    cuda->mark[i] = (struct cuda_mark){.end_ns = NAN, .probed = i < CUDA_PROBED_MAX, .launches = 1};
     return &cuda->mark[i];
 }
 
-static int part_push(struct cuda_device *cuda, enum cuda_part part, struct err *err)
+static int part_push(struct cuda_device *cuda, unsigned part, struct err *err)
 {
     return cuda->cupti ? cupti_timer_push(cuda->cupti, cuda_part_id(cuda->serial, part), err) : 0;
 }
@@ -132,6 +132,20 @@ int cuda_sample_begin(struct device *dev, struct device_slot *slot,
     return 0;
 }
 
+/* The first part is open since the sample began. */
+int cuda_sample_part(struct device *dev, struct device_slot *slot, size_t part, struct err *err)
+{
+    struct cuda_device *cuda = cuda_of(dev);
+
+    (void)slot;
+    if (part == 0)
+        return 0;
+    cuda->mark[cuda->serial - cuda->first_serial].launches = (unsigned)part + 1;
+    if (part_pop(cuda, err) < 0)
+        return -1;
+    return part_push(cuda, CUDA_LAUNCH + (unsigned)part, err);
+}
+
 int cuda_sample_end(struct device *dev, struct device_slot *slot, struct err *err)
 {
     struct cuda_device *cuda = cuda_of(dev);
@@ -162,6 +176,45 @@ static int count_of(const struct activity_log *log, uint64_t id)
     return t ? t->nr - t->unstamped : 0;
 }
 
+static const struct activity_total *launch_find(const struct activity_log *log, uint64_t serial,
+                                                unsigned launch)
+{
+    return activity_log_find(log, cuda_part_id(serial, CUDA_LAUNCH + launch));
+}
+
+static int unstamped_of(const struct activity_log *log, uint64_t serial, unsigned launches)
+{
+    int nr = 0;
+
+    for (unsigned i = 0; i < launches; i++) {
+        const struct activity_total *t = launch_find(log, serial, i);
+
+        nr += t ? t->unstamped : 0;
+    }
+    return nr;
+}
+
+/* All launches of a sample together; false where nothing ran. */
+static bool launches_total(const struct activity_log *log, uint64_t serial, unsigned launches,
+                           struct activity_total *sum)
+{
+    *sum = (struct activity_total){.id = cuda_part_id(serial, CUDA_LAUNCH)};
+    for (unsigned i = 0; i < launches; i++) {
+        const struct activity_total *t = launch_find(log, serial, i);
+
+        if (!t)
+            continue;
+        if (!sum->nr || t->start_ns < sum->start_ns)
+            sum->start_ns = t->start_ns;
+        if (t->end_ns > sum->end_ns)
+            sum->end_ns = t->end_ns;
+        sum->busy_ns += t->busy_ns;
+        sum->set += t->set;
+        sum->nr += t->nr;
+    }
+    return sum->nr > 0;
+}
+
 /* Whether every activity of our own making is there, with stamps: what we enqueued is known, so
  * that a record lost without a word shows. */
 static bool complete(const struct cuda_device *cuda)
@@ -170,12 +223,11 @@ static bool complete(const struct cuda_device *cuda)
 
     for (uint64_t s = cuda->first_serial; s < cuda->serial; s++) {
         const struct cuda_mark *mark = &cuda->mark[s - cuda->first_serial];
-        const struct activity_total *launch = activity_log_find(log, cuda_part_id(s, CUDA_LAUNCH));
 
         /* More is fine: a fill may run as several pieces. */
         if (count_of(log, cuda_part_id(s, CUDA_PREPARE)) < mark->prepared ||
             count_of(log, cuda_part_id(s, CUDA_PROBE)) < (mark->probed ? 2 : 0) ||
-            (launch && launch->unstamped > 0))
+            unstamped_of(log, s, mark->launches) > 0)
             return false;
     }
     return true;
@@ -194,12 +246,22 @@ static int collect(struct cuda_device *cuda, struct err *err)
     return 1;
 }
 
+static void fill_parts(const struct activity_log *log, uint64_t serial, struct device_sample *s)
+{
+    for (unsigned i = 0; i < s->parts_nr; i++) {
+        const struct activity_total *t = launch_find(log, serial, i);
+
+        s->part[i].span_ns = t ? (double)(t->end_ns - t->start_ns) : 0;
+        s->part[i].busy_ns = t ? (double)t->busy_ns : 0;
+    }
+}
+
 static void fill_sample(struct cuda_device *cuda, size_t i, double offset_ns,
                         struct device_sample *s)
 {
     const struct activity_log *log = cupti_timer_log(cuda->cupti);
     const uint64_t serial = cuda->first_serial + i;
-    const struct activity_total *launch = activity_log_find(log, cuda_part_id(serial, CUDA_LAUNCH));
+    struct activity_total launch;
     const struct activity_total *front = activity_log_find(log, cuda_part_id(serial, CUDA_PREPARE));
 
     s->scrub_ns = front ? (double)(front->end_ns - front->start_ns) : 0;
@@ -207,14 +269,15 @@ static void fill_sample(struct cuda_device *cuda, size_t i, double offset_ns,
         cuda->lead.front_ns = s->scrub_ns;
     if (cuda->mark[i].probed)
         s->run_mhz = cuda_clock_mhz(cuda, i);
-    if (!launch)
+    fill_parts(log, serial, s);
+    if (!launches_total(log, serial, cuda->mark[i].launches, &launch))
         return;
-    s->span_ns = (double)(launch->end_ns - launch->start_ns);
-    s->busy_ns = (double)launch->busy_ns;
-    s->activities = launch->nr;
-    s->activity_set = launch->set;
-    s->start_ns = (double)launch->start_ns + offset_ns;
-    s->late = launch->nr > 1 && s->start_ns < cuda->mark[i].end_ns;
+    s->span_ns = (double)(launch.end_ns - launch.start_ns);
+    s->busy_ns = (double)launch.busy_ns;
+    s->activities = launch.nr;
+    s->activity_set = launch.set;
+    s->start_ns = (double)launch.start_ns + offset_ns;
+    s->late = launch.nr > 1 && s->start_ns < cuda->mark[i].end_ns;
 }
 
 int cuda_round_end(struct device *dev, struct err *err)
@@ -250,7 +313,7 @@ const char *cuda_activity_name(const struct device *dev, size_t i)
         return NULL;
     log = cupti_timer_log(cuda->cupti);
     for (size_t k = 0; k < log->nr; k++) {
-        if (log->item[k].id == ACTIVITY_NO_ID || (log->item[k].id & 3) != CUDA_LAUNCH)
+        if (log->item[k].id == ACTIVITY_NO_ID || !cuda_is_launch(log->item[k].id))
             continue;
         if (i-- == 0)
             return log->item[k].name;

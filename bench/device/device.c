@@ -192,6 +192,21 @@ int device_sample_begin(struct device *dev, uint64_t id, enum device_cache cache
     return -1;
 }
 
+int device_sample_part(struct device *dev, size_t part, struct err *err)
+{
+    struct device_round *round = &dev->round;
+    struct device_sample *s;
+
+    if (!round->open || !round->inside)
+        return err_set(err, ERR_BUG, "part %zu of a sample that was never begun", part);
+    s = &round->slot[round->nr - 1].sample;
+    if (part != s->parts_nr || part >= DEVICE_PARTS_MAX)
+        return err_set(err, ERR_BUG, "part %zu of a sample begun out of turn", part);
+    s->part[part] = (struct device_part){NAN, NAN};
+    s->parts_nr++;
+    return dev->ops->sample_part(dev, &round->slot[round->nr - 1], part, err);
+}
+
 int device_sample_end(struct device *dev, struct err *err)
 {
     struct device_round *round = &dev->round;

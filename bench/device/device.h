@@ -121,6 +121,13 @@ struct device_span {
     uint64_t bytes;
 };
 
+/* One of several launches that make one sample. */
+#define DEVICE_PARTS_MAX 8
+struct device_part {
+    double span_ns; /* over its own activities */
+    double busy_ns;
+};
+
 struct device_sample {
     uint64_t id;
     double span_ns; /* max(end) - min(start) over the launch's activities */
@@ -134,6 +141,8 @@ struct device_sample {
     double scrub_ns;       /* device time of preparation and scrub */
     bool late; /* several activities, the first of which began before the launch call returned: host
                   latency may stand in the span */
+    struct device_part part[DEVICE_PARTS_MAX];
+    size_t parts_nr; /* 0: nobody asked for parts */
 };
 
 /*
@@ -151,6 +160,9 @@ int device_sample_begin(struct device *dev, uint64_t id, enum device_cache cache
                         const struct device_prepare *prepare, size_t prepare_nr,
                         const struct device_span *touch, size_t touch_nr, struct err *err);
 int device_sample_end(struct device *dev, struct err *err);
+/* Inside a sample, before each of several launches: what is enqueued from here on is its part
+ * `part`, counted from 0 in order. Its times stand beside those of the whole. */
+int device_sample_part(struct device *dev, size_t part, struct err *err);
 int device_round_end(struct device *dev, struct device_sample *samples, size_t nr, struct err *err);
 
 /* A scrub and launch that is no sample: sample_begin/sample_end with this id inside a round. It is

@@ -56,6 +56,7 @@ struct device_vtable {
     int (*round_begin)(struct device *dev, struct err *err);
     int (*sample_begin)(struct device *dev, struct device_slot *slot,
                         const struct device_before *before, struct err *err);
+    int (*sample_part)(struct device *dev, struct device_slot *slot, size_t part, struct err *err);
     int (*sample_end)(struct device *dev, struct device_slot *slot, struct err *err);
     int (*round_end)(struct device *dev, struct err *err);
     const char *(*activity_name)(const struct device *dev, size_t i);

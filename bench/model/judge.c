@@ -93,12 +93,14 @@ static void within_bar(struct judge_run *run, const struct op_slice *s, int64_t 
     const double limit = bar->a * unit + bar->b * fabs(ref) + more;
     char place[96];
 
-    if (s->within && s->within[i] < 0 ? signbit(got) == signbit(ref) && got == ref
-                                      : fabs(got - ref) <= limit)
+    if (s->within && s->within[i] < 0
+            ? got == ref && (s->within[i] == WITHIN_EQUAL || signbit(got) == signbit(ref))
+            : fabs(got - ref) <= limit)
         return;
     if (s->within && s->within[i] < 0)
-        fail(run, "%s%s is %g, must be %g to the bit", tensor_name(run, s->tensor),
-             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref);
+        fail(run, "%s%s is %g, must be %g%s", tensor_name(run, s->tensor),
+             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
+             s->within[i] == WITHIN_EQUAL ? "" : " to the bit");
     else
         fail(run, "%s%s is %.9g%s, must be %.9g within %.3g", tensor_name(run, s->tensor),
              place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got,
@@ -174,11 +176,12 @@ static void add_element(struct judge_run *run, const struct op_slice *s, int64_t
     element_bars(run, s, i, got, unit);
 }
 
-/* Rows that are wholly 0 in the reference. */
+/* Rows that are wholly 0 in the reference, or slices of a row where they are shorter. */
 static void zero_bars(struct judge_run *run, const struct op_slice *s, const void *raw)
 {
     const struct op_tensor *t = &run->p->tensor[s->tensor];
-    const int64_t width = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+    const int64_t whole = t->rank > 0 ? t->shape[t->rank - 1] : 1;
+    const int64_t width = s->n < whole ? s->n : whole;
     char place[96];
 
     for (size_t k = 0; k < run->bars_nr; k++) {
@@ -186,7 +189,7 @@ static void zero_bars(struct judge_run *run, const struct op_slice *s, const voi
 
         if (bar->tensor != s->tensor || bar->kind != BAR_ZERO)
             continue;
-        for (int64_t first = 0; first + width <= s->n; first += width) {
+        for (int64_t first = 0; width > 0 && first + width <= s->n; first += width) {
             int64_t zeros = 0;
 
             while (zeros < width && s->ref[first + zeros] == 0)

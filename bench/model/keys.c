@@ -39,7 +39,15 @@ static const struct plan_key keys[] = {
     {"sweep", "operator", "operator", "", "left out: the sweep's name"},
     {"sweep", "op", "operator", "", "short for operator"},
     {"sweep", "where", "expression", "", "keeps the combinations for which it is not 0"},
-    {"pipeline", "steps", "OPERATOR/KERNEL, ...", "", "enqueued back to back as one arm"},
+    {"pipeline", "steps", "OPERATOR/KERNEL[(KEY=VALUE, ...)], ...", "",
+     "enqueued back to back as one arm of the sweeps whose operator is the last step's. In "
+     "parentheses: options of that step's kernel, axes of its operator. A step's inputs are "
+     "outputs "
+     "of the steps before it, where they feed it, else its own; its axes are those of the step "
+     "that "
+     "it feeds. parts_span_ns and parts_busy_ns of cases.csv hold the medians of each step, "
+     "accuracy_rel_l2 and accuracy_cosine the last output against the operator on unquantised "
+     "inputs"},
     {"pipeline", "library", "path", "", "as of an arm"},
     {"pipeline", "role", "candidate baseline context", "candidate", "as of an arm"},
     {"gate", "slower", "share or off", "off",

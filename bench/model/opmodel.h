@@ -80,6 +80,9 @@ struct op_source {
     int (*read)(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst);
 };
 
+#define WITHIN_BITS  (-1.0)
+#define WITHIN_EQUAL (-2.0)
+
 /* A run of `n` consecutive elements of an output, with its reference values. Groups name the
  * (batch, head) and the tile that it belongs to, for the bars that hold for each group. */
 struct op_slice {
@@ -90,8 +93,9 @@ struct op_slice {
     int64_t tile;
     double *ref;      /* exact reference, n values; owned by the list */
     double *emulated; /* by the kernel's declared arithmetic; NULL where there is none */
-    /* For BAR_WITHIN: what each value may be off beyond the bar's own a and b; negative: it must
-     * have the very bits of ref. NULL: 0 everywhere. All slices of a list have it, or none. */
+    /* For BAR_WITHIN: what each value may be off beyond the bar's own a and b; WITHIN_BITS: it must
+     * have the very bits of ref; WITHIN_EQUAL: it must equal ref, a zero of either sign. NULL: 0
+     * everywhere. All slices of a list have it, or none. */
     double *within;
     /* Values are counted in a unit that is itself an output (a quantiser's scale): what is held
      * against ref is got times element `unit_at` of output `unit`. */
@@ -134,6 +138,13 @@ struct bar {
 
 #define OP_MAX_BARS 32
 
+/* In a pipeline, input `input` is the quantised form of `raw`, an input of the step that feeds it.
+ */
+struct op_quantised {
+    const char *input;
+    const char *raw;
+};
+
 struct op_model {
     const char *name; /* as in ops.h */
     const char *help;
@@ -147,6 +158,8 @@ struct op_model {
     int (*cost)(const struct op_case *c, struct op_cost *cost, struct err *err);
     /* The bars that hold for this case; sampled says that only some slices are known. */
     size_t (*bars)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
+    /* The same where an earlier step of a pipeline made the inputs; NULL: no other. */
+    size_t (*bars_fed)(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
     /* Chooses slices worth at most `flops` of oracle work: all of them where that suffices. Fills
      * everything but the values. */
     int (*slices)(const struct op_case *c, double flops, struct op_slices *out, struct err *err);
@@ -157,10 +170,21 @@ struct op_model {
     int (*oracle)(const struct op_problem *p, const struct op_source *src,
                   const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                   struct op_slices *slices, struct err *err);
-    /* Relative L2 of got against the same operator on unquantised inputs; NULL where there is none.
-     */
-    int (*accuracy)(const struct op_case *c, const struct op_slices *slices, double *rel_l2,
+    /* Inputs without a recipe are outputs of other operators. Gives the i-th of those as a case
+     * whose outputs, by the feeds of ops.h, are inputs here; 1 behind the last. NULL: every input
+     * has a recipe. */
+    int (*producer)(const struct op_case *c, size_t i, struct op_case *from, struct err *err);
+    /* As the last step of a pipeline that quantises: fills ref of every slice with the same
+     * operator on unquantised inputs. `raw` reads the raw form of each input that `quantised`
+     * names, by that input's place; `src` the others. NULL where there is none. */
+    int (*accuracy)(const struct op_problem *p, const struct op_source *src,
+                    const struct op_source *raw, int threads, struct op_slices *slices,
                     struct err *err);
+    const struct op_quantised *quantised;
+    size_t quantised_nr;
+    /* In a pipeline a step has the axes of the step that it feeds, by name. Where one of its axes
+     * follows otherwise: fills the value and returns true. NULL: nowhere. */
+    bool (*follow)(const struct op_case *fed, size_t axis, struct axis_value *value);
 };
 
 /* The operators that bench can judge. op_model_at() returns NULL behind the last one. */
@@ -181,7 +205,8 @@ const char *op_case_text(const struct op_case *c, size_t axis, char *buf, size_t
 
 /* A source over the recipes of a problem (which must outlive it). */
 void op_source_recipes(struct op_source *src, const struct op_problem *p);
-/* A source over host buffers, one pointer a tensor. `buffers` must outlive it. */
+/* A source over host buffers, one pointer a tensor; an input without one is read by its recipe.
+ * `buffers` must outlive it. */
 struct op_buffers {
     const struct op_problem *problem;
     const void *data[SAB_MAX_TENSORS];

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chain.h"
 #include "err.h"
 #include "ini.h"
 #include "opmodel.h"
@@ -30,10 +31,14 @@ struct plan_pair {
     int line;
 };
 
-/* One step of a pipeline. */
+/* One step of a pipeline. The axes of the last one stand with those of the arm. */
 struct plan_step {
     char *op;
     char *kernel;
+    struct plan_pair *option; /* what stands in its parentheses and is no axis of its operator */
+    size_t options_nr;
+    struct plan_pair *axis;
+    size_t axes_nr;
 };
 
 /* One [arm NAME] or [pipeline NAME], in the order of the file. */
@@ -47,8 +52,8 @@ struct plan_arm {
     size_t options_nr;
     struct plan_pair *axis; /* axis overrides: the arm has its own problem, "across problems" */
     size_t axes_nr;
-    struct plan_step *step; /* of a pipeline, whose `kernel` is that of the first step */
-    size_t steps_nr;
+    struct plan_step *step; /* of a pipeline, whose `kernel` is "OPERATOR/KERNEL" of the last one */
+    size_t steps_nr;        /* 0: no pipeline */
     const char *file;
     int line;
 };
@@ -120,7 +125,15 @@ int plan_hash(const struct plan *p, char hex[65], struct err *err);
  * (*across = true). ERR_CONFIG where the arm's override is impossible there. */
 int plan_arm_case(const struct plan *p, const struct plan_arm *arm, const struct plan_case *item,
                   struct op_case *out, bool *across, struct err *err);
-/* Whether the arm serves this case's operator: its kernel names the operator, or leaves it out. */
+/*
+ * The problems of an arm's steps for a case, linked; a plain arm has one step. The last step has
+ * the case that plan_arm_case() gives, each earlier one that of the step that it feeds: axes of the
+ * same name, what its model's `follow` says, and what stands in its parentheses.
+ */
+int plan_arm_chain(const struct plan *p, const struct plan_arm *arm, const struct plan_case *item,
+                   struct chain *out, bool *across, struct err *err);
+/* Whether the arm serves this case's operator: its kernel (of a pipeline the last step's) names the
+ * operator, or leaves it out. */
 bool plan_arm_serves(const struct plan_arm *arm, const struct plan_case *item);
 
 /* Every configuration key with kind, default and help, for `help KEY`, flags and messages. */

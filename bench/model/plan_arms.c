@@ -6,7 +6,7 @@
 
 #include "plan_parts.h"
 
-static void pairs_release(struct plan_pair *pair, size_t nr)
+void pairs_release(struct plan_pair *pair, size_t nr)
 {
     for (size_t i = 0; i < nr; i++) {
         free(pair[i].key);
@@ -20,6 +20,8 @@ void arm_release(struct plan_arm *arm)
     for (size_t i = 0; i < arm->steps_nr; i++) {
         free(arm->step[i].op);
         free(arm->step[i].kernel);
+        pairs_release(arm->step[i].option, arm->step[i].options_nr);
+        pairs_release(arm->step[i].axis, arm->step[i].axes_nr);
     }
     free(arm->step);
     pairs_release(arm->option, arm->options_nr);
@@ -42,17 +44,17 @@ static int set_text(char **slot, const char *value, struct err *err)
     return 0;
 }
 
-static int add_pair(struct plan_pair **pair, size_t *nr, const struct ini_entry *entry,
-                    struct err *err)
+int pair_add(struct plan_pair **pair, size_t *nr, const char *key, const char *value,
+             const struct ini_entry *at, struct err *err)
 {
     struct plan_pair *grown = realloc(*pair, (*nr + 1) * sizeof(*grown));
-    struct plan_pair fresh = {.file = entry->file, .line = (int)entry->line};
+    struct plan_pair fresh = {.file = at->file, .line = (int)at->line};
 
     if (!grown)
         return err_memory(err);
     *pair = grown;
-    fresh.key = strdup(entry->key);
-    fresh.value = strdup(entry->value);
+    fresh.key = strdup(key);
+    fresh.value = strdup(value);
     if (!fresh.key || !fresh.value) {
         free(fresh.key);
         free(fresh.value);
@@ -138,10 +140,10 @@ static int read_arm_entry(struct plan_arm *arm, const struct ini_entry *entry, s
     if (key_is_operator(entry->key))
         return set_operator(arm, entry, err);
     if (key_is_axis(NULL, entry->key))
-        return add_pair(&arm->axis, &arm->axes_nr, entry, err);
+        return pair_add(&arm->axis, &arm->axes_nr, entry->key, entry->value, entry, err);
     if (plan_key_find(NULL, entry->key))
         return key_unknown(entry, "arm", true, err);
-    return add_pair(&arm->option, &arm->options_nr, entry, err);
+    return pair_add(&arm->option, &arm->options_nr, entry->key, entry->value, entry, err);
 }
 
 static int read_pipeline_entry(struct plan_arm *arm, const struct ini_entry *entry, struct err *err)
@@ -210,10 +212,11 @@ static int read_defaults(struct plan_arm *arm, const struct ini *ini, size_t at,
 {
     const struct ini_entry *library = global_above(ini, at, "library");
     const struct ini_entry *kernel = global_above(ini, at, "kernel");
+    bool pipeline = !strcmp(ini->sections[at].kind, "pipeline");
 
     if (library && !arm->library && set_library(arm, library, err))
         return -1;
-    if (kernel && !arm->kernel && set_kernel(arm, kernel, err))
+    if (kernel && !arm->kernel && !pipeline && set_kernel(arm, kernel, err))
         return -1;
     return 0;
 }

@@ -20,9 +20,8 @@ bool plan_arm_serves(const struct plan_arm *arm, const struct plan_case *item)
     return arm->op || kernel_fits(arm->kernel, item->c.op->name);
 }
 
-/* The value of an axis of one operator as one of another's: false where its list lacks the word. */
-static bool translate(const struct axis_spec *from, const struct axis_value *value,
-                      const struct axis_spec *to, struct axis_value *out)
+bool axis_translate(const struct axis_spec *from, const struct axis_value *value,
+                    const struct axis_spec *to, struct axis_value *out)
 {
     struct strbuf text = STRBUF_INIT;
     bool fine;
@@ -60,14 +59,13 @@ static int start(struct case_builder *b, const struct op_model *op, const struct
         if (place < 0 || (!given && (op == from || !default_stands(&op->axes[place]) ||
                                      !default_stands(&from->axes[i]))))
             continue;
-        if (translate(&from->axes[i], &item->asked.axis[i], &op->axes[place], &e.value))
+        if (axis_translate(&from->axes[i], &item->asked.axis[i], &op->axes[place], &e.value))
             case_builder_set(b, (size_t)place, &e, NULL, 0);
     }
     return 0;
 }
 
-/* Line 0 is the command line. */
-static int at_line(const char *file, int line, struct err *err)
+int at_line(const char *file, int line, struct err *err)
 {
     return line ? err_prefix(err, "%s:%d", file, line) : err_prefix(err, "%s", file);
 }
@@ -186,6 +184,18 @@ static int check_axes(const struct plan *p, const struct plan_arm *arm, struct e
     return 0;
 }
 
+/* A problem as a whole is looked at only where steps must fit: kernels refuse the others. */
+static int check_case(const struct plan *p, const struct plan_arm *arm,
+                      const struct plan_case *item, struct err *err)
+{
+    struct chain chain;
+    bool across;
+
+    if (arm->steps_nr)
+        return plan_arm_chain(p, arm, item, &chain, &across, err);
+    return plan_arm_case(p, arm, item, &chain.step[0].c, &across, err);
+}
+
 int plan_check_arms(const struct plan *p, struct err *err)
 {
     for (size_t a = 0; a < p->arms_nr; a++) {
@@ -193,13 +203,10 @@ int plan_check_arms(const struct plan *p, struct err *err)
         size_t served = 0;
 
         for (size_t i = 0; i < p->nr; i++) {
-            struct op_case c;
-            bool across;
-
             if (!plan_arm_serves(arm, &p->item[i]))
                 continue;
             served++;
-            if (plan_arm_case(p, arm, &p->item[i], &c, &across, err))
+            if (check_case(p, arm, &p->item[i], err))
                 return -1;
         }
         if (!served)

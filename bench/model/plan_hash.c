@@ -50,6 +50,8 @@ static void add_arm(struct strbuf *sb, const struct plan_arm *arm)
     for (size_t i = 0; i < arm->steps_nr; i++) {
         add_text(sb, "step", arm->step[i].op);
         add_text(sb, "/", arm->step[i].kernel);
+        add_pairs(sb, "option", arm->step[i].option, arm->step[i].options_nr);
+        add_pairs(sb, "axis", arm->step[i].axis, arm->step[i].axes_nr);
     }
 }
 

@@ -200,6 +200,18 @@ static int set_dotted(struct ini *ini, const char *dotted, const char *value, st
     return ini_set_flag(ini, dotted, value, err);
 }
 
+/* Arms and pipelines that name none. */
+static int set_library(struct ini *ini, const char *value, struct err *err)
+{
+    struct err none = ERR_INIT;
+
+    if (!set_in_all(ini, "pipeline", "library", value, true, &none)) {
+        set_in_all(ini, "arm", "library", value, true, &none);
+        return none.kind == ERR_MEMORY ? err_memory(err) : 0;
+    }
+    return set_in_all(ini, "arm", "library", value, true, err);
+}
+
 static int set_plain(struct ini *ini, const char *key, const char *value, struct err *err)
 {
     if (plan_key_find("global", key))
@@ -210,7 +222,9 @@ static int set_plain(struct ini *ini, const char *key, const char *value, struct
         return set_axis_everywhere(ini, key, value, err);
     if (!strcmp(key, "where"))
         return set_in_all(ini, "sweep", key, value, false, err);
-    if (!strcmp(key, "library") || !strcmp(key, "kernel"))
+    if (!strcmp(key, "library"))
+        return set_library(ini, value, err);
+    if (!strcmp(key, "kernel"))
         return set_in_all(ini, "arm", key, value, true, err);
     return err_set(err, ERR_CONFIG, "'--%s' says not which section: write '--%s.NAME.%s'", key,
                    plan_key_find(NULL, key)->section, key);

@@ -34,7 +34,11 @@ int arms_read(struct plan *p, const struct ini *ini, struct err *err);
 /* After a change of the list: exactly one baseline. */
 void arms_promote(struct plan *p);
 
-/* plan_pipeline.c. Parses `steps = OP/KERNEL, OP/KERNEL` into the arm. */
+void pairs_release(struct plan_pair *pair, size_t nr);
+int pair_add(struct plan_pair **pair, size_t *nr, const char *key, const char *value,
+             const struct ini_entry *at, struct err *err);
+
+/* plan_pipeline.c. Parses `steps = OP/KERNEL(KEY=VALUE), OP/KERNEL` into the arm. */
 int arm_read_steps(struct plan_arm *arm, const struct ini_entry *entry, struct err *err);
 
 /* plan_sweeps.c */
@@ -47,6 +51,11 @@ int operator_unknown(const char *name, struct err *err);
 
 /* plan_check.c. Holds arms against cases. */
 int plan_check_arms(const struct plan *p, struct err *err);
+/* The value of an axis of one operator as one of another's: false where its list lacks the word. */
+bool axis_translate(const struct axis_spec *from, const struct axis_value *value,
+                    const struct axis_spec *to, struct axis_value *out);
+/* Puts "FILE:LINE" before the message; line 0 is the command line. Returns -1. */
+int at_line(const char *file, int line, struct err *err);
 
 /* plan_hash.c. Fills p->hash. */
 int plan_make_hash(struct plan *p, struct err *err);

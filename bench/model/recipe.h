@@ -29,6 +29,14 @@ enum recipe_kind {
     RECIPE_SAGE_V,
     /* RECIPE_NORMAL, but channel p[0] (place in the last dimension) is f[2]*N(0,1) + f[1]. */
     RECIPE_OUTLIER,
+    RECIPE_CYCLE, /* element i has the raw bits p[1 + i % p[0]] */
+    RECIPE_LINE,  /* f[0] to f[1] in equal steps */
+    RECIPE_BLEND, /* f[0]*N(0,1) + f[1]*(U - 1/2), rounded to dtype once */
+    /* RECIPE_NORMAL; rows (all dimensions but the last, flattened) from p[0] on are NaN. */
+    RECIPE_POISONED,
+    /* Ids of rows [T,K] and lengths [T]. Meaning of p[] in recipe_ids.h. */
+    RECIPE_IDS,
+    RECIPE_LENGTHS,
     RECIPE_KIND_NR
 };
 

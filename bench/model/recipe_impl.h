@@ -34,6 +34,7 @@ RECIPE_FN uint32_t recipe_below(uint32_t random, uint32_t n)
     return (uint32_t)(((uint64_t)random * n) >> 32);
 }
 
+#include "recipe_ids.h"
 #include "recipe_rows.h"
 
 /* U in [0,1) with 24 bits. */
@@ -64,6 +65,31 @@ RECIPE_FN uint32_t recipe_outlier(const struct recipe *r, int64_t at, float x)
     const float wide = at % r->shape[r->rank - 1] == r->p[0] ? r->f[2] : r->f[0];
 
     return numfmt_encode(r->dtype, (double)x * (double)wide + (double)r->f[1]);
+}
+
+/* Steps are counted from the first element: the quotient of exact numbers rounds once. */
+RECIPE_FN uint32_t recipe_line(const struct recipe *r, int64_t at)
+{
+    const int64_t last = r->shape[0] - 1;
+    const double whole = ((double)r->f[1] - (double)r->f[0]) * (double)at;
+
+    return numfmt_encode(r->dtype, (double)r->f[0] + (last > 0 ? whole / (double)last : 0.0));
+}
+
+/* Both products are exact in double. The two draws use different bits of the hash. */
+RECIPE_FN uint32_t recipe_blend(const struct recipe *r, uint64_t h)
+{
+    const double normal = (double)recipe_normal(h) * (double)r->f[0];
+    const double uniform = ((double)recipe_uniform(h << 12) - 0.5) * (double)r->f[1];
+
+    return numfmt_encode(r->dtype, normal + uniform);
+}
+
+RECIPE_FN uint32_t recipe_poisoned(const struct recipe *r, int64_t at, float x)
+{
+    if (at / r->shape[r->rank - 1] >= r->p[0])
+        return numfmt_encode(r->dtype, (double)numfmt_f32_of_bits(0x7fc00000u));
+    return numfmt_encode(r->dtype, recipe_scaled(r, x));
 }
 
 /* Where logical token `t` of a group of 16 comes from: logical token of physical place
@@ -144,6 +170,18 @@ RECIPE_FN uint32_t recipe_element(const struct recipe *r, int64_t at)
         return numfmt_encode(r->dtype, recipe_scaled(r, recipe_normal(h)));
     case RECIPE_OUTLIER:
         return recipe_outlier(r, at, recipe_normal(h));
+    case RECIPE_CYCLE:
+        return recipe_mask(r, (uint32_t)r->p[1 + at % r->p[0]]);
+    case RECIPE_LINE:
+        return recipe_line(r, at);
+    case RECIPE_BLEND:
+        return recipe_blend(r, h);
+    case RECIPE_POISONED:
+        return recipe_poisoned(r, at, recipe_normal(h));
+    case RECIPE_IDS:
+        return (uint32_t)recipe_id(r, at);
+    case RECIPE_LENGTHS:
+        return (uint32_t)recipe_length(r, at);
     case RECIPE_RANDOM:
         return recipe_mask(r, (uint32_t)(h >> 32));
     case RECIPE_BLOCK_COUNTS:

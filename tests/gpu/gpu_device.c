@@ -66,7 +66,49 @@ static const struct recipe row_recipe[] = {
      .shape = {2, 3, 65, 128},
      .p = {37},
      .f = {1, 0, 1000}},
+    {.kind = RECIPE_CYCLE,
+     .dtype = SAB_F32,
+     .rank = 1,
+     .shape = {133},
+     .p = {3, 0x3f800000, 0xff800000, 0x7f61e1e1}},
+    {.kind = RECIPE_LINE, .dtype = SAB_F32, .rank = 1, .shape = {133}, .f = {-97.3f, 2}},
+    {.kind = RECIPE_BLEND,
+     .dtype = SAB_FP16,
+     .seed = 11,
+     .rank = 2,
+     .shape = {300, 512},
+     .f = {0.1f, 0.1f}},
+    {.kind = RECIPE_POISONED,
+     .dtype = SAB_BF16,
+     .seed = 12,
+     .rank = 2,
+     .shape = {100, 576},
+     .p = {99},
+     .f = {0.1f}},
+    {.kind = RECIPE_LENGTHS,
+     .dtype = SAB_I32,
+     .rank = 1,
+     .shape = {1000},
+     .p = {[IDS_SLOTS] = 65, [IDS_LENGTHS] = LENGTHS_RAGGED, [IDS_LENGTH_SEED] = 6}},
 };
+
+/* Every pattern, slots behind the length put aside in every other one. */
+static struct recipe ids_recipe(int64_t pattern)
+{
+    struct recipe r = {.kind = RECIPE_IDS,
+                       .dtype = SAB_I32,
+                       .seed = 13,
+                       .rank = 2,
+                       .shape = {500, 65},
+                       .p = {[IDS_SLOTS] = 65, [IDS_LENGTH_SEED] = 6, [IDS_STEP] = 13}};
+
+    r.p[IDS_PATTERN] = pattern;
+    r.p[IDS_ROWS] = 1001;
+    r.p[IDS_DOMAIN] = 1000;
+    r.p[IDS_LENGTHS] = LENGTHS_RAGGED;
+    r.p[IDS_BEHIND] = pattern % 2 ? 1001 : 0;
+    return r;
+}
 
 static void recipe_case(struct tap *t, struct pair *p, const struct recipe *r)
 {
@@ -97,6 +139,10 @@ static void test_recipes(struct tap *t, struct pair *p)
     }
     for (size_t i = 0; i < sizeof(row_recipe) / sizeof(row_recipe[0]); i++)
         recipe_case(t, p, &row_recipe[i]);
+    for (int64_t pattern = IDS_UNIQUE; pattern <= IDS_INVALID; pattern++) {
+        r = ids_recipe(pattern);
+        recipe_case(t, p, &r);
+    }
 }
 
 static void test_digest_lengths(struct tap *t, struct pair *p)
@@ -277,6 +323,39 @@ static void test_graph(struct tap *t, struct pair *p)
     gpu_graph_free(graph);
 }
 
+/* A sample of three launches, of 1, 4 and 2 spins. */
+static void test_parts(struct tap *t, struct pair *p)
+{
+    static const int spins[] = {1, 4, 2};
+    struct device_sample s;
+    struct err err = ERR_INIT;
+    double busy_ns = 0;
+
+    if (!tap_try(t, device_round_begin(p->cuda, &err), "round", &err))
+        return;
+    device_sample_begin(p->cuda, 0, DEVICE_COLD, NULL, 0, NULL, 0, &err);
+    for (size_t i = 0; i < 3; i++) {
+        tap_try(t, device_sample_part(p->cuda, i, &err), "part", &err);
+        tap_ok(t, launch_spins(p->cuda, spins[i]) == 0, "launch");
+    }
+    device_sample_end(p->cuda, &err);
+    if (!tap_try(t, device_round_end(p->cuda, &s, 1, &err), "end of round", &err))
+        return;
+    tap_ok(t, s.activities == 7 && s.parts_nr == 3, "%d activities in %zu parts", s.activities,
+           s.parts_nr);
+    for (size_t i = 0; i < s.parts_nr; i++) {
+        tap_ok(t,
+               s.part[i].busy_ns >= 0.9 * spins[i] * SPIN_NS &&
+                   s.part[i].span_ns - s.part[i].busy_ns <= GAP_MAX_NS * (spins[i] - 1) + 1,
+               "part %zu: span %.0f ns, busy %.0f ns", i, s.part[i].span_ns, s.part[i].busy_ns);
+        busy_ns += s.part[i].busy_ns;
+    }
+    tap_ok(t, fabs(busy_ns - s.busy_ns) < 1, "the parts make the whole: %.0f of %.0f ns", busy_ns,
+           s.busy_ns);
+    tap_ok(t, s.span_ns - s.busy_ns <= GAP_MAX_NS * 6 + 1, "no gap between parts: span %.0f ns",
+           s.span_ns);
+}
+
 static void test_nothing_and_giving_up(struct tap *t, struct pair *p)
 {
     struct device_sample s;
@@ -321,6 +400,7 @@ int main(void)
     test_spans(&t, &p, DEVICE_DIRTY);
     test_spans(&t, &p, DEVICE_WARM);
     test_graph(&t, &p);
+    test_parts(&t, &p);
     test_nothing_and_giving_up(&t, &p);
     device_free(p.cpu, p.host);
     device_free(p.cuda, p.there);

@@ -107,6 +107,36 @@ static void test_samples(void **state)
     device_free(dev, in);
 }
 
+/* Three launches of one sample, of 1, 2 and 3 units. */
+static void test_parts(void **state)
+{
+    struct device *dev = *state;
+    struct device_sample s;
+    struct err err = ERR_INIT;
+    double sum = 0;
+
+    assert_int_equal(device_sample_part(dev, 0, &err), -1);
+    assert_int_equal(device_round_begin(dev, NULL), 0);
+    assert_int_equal(device_sample_part(dev, 0, &err), -1);
+    assert_int_equal(device_sample_begin(dev, 0, DEVICE_WARM, NULL, 0, NULL, 0, NULL), 0);
+    assert_int_equal(device_sample_part(dev, 1, &err), -1);
+    assert_int_equal(err.kind, ERR_BUG);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(device_sample_part(dev, i, NULL), 0);
+        busy(1e5 * (double)(i + 1), dev);
+    }
+    assert_int_equal(device_sample_end(dev, NULL), 0);
+    assert_int_equal(device_round_end(dev, &s, 1, NULL), 0);
+    assert_int_equal(s.parts_nr, 3);
+    assert_int_equal(s.activities, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(s.part[i].span_ns >= 1e5 * (double)(i + 1));
+        assert_true(s.part[i].busy_ns == s.part[i].span_ns);
+        sum += s.part[i].span_ns;
+    }
+    assert_true(sum <= s.span_ns && s.span_ns < sum + 1e6);
+}
+
 static void test_round_misuse(void **state)
 {
     struct device *dev = *state;
@@ -204,9 +234,8 @@ static void test_cold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_round_misuse),
-        cmocka_unit_test(test_untimed),
+        cmocka_unit_test(test_samples),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_round_misuse), cmocka_unit_test(test_untimed),
         cmocka_unit_test(test_cold),
     };
 

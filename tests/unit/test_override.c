@@ -85,9 +85,9 @@ static void test_axes(void **state)
     (void)state;
     expect_ids(BASE, "batch", "8", "s.B8.H2.S1024.k4\ns.B8.H2.S2048.k4\nc\n");
     expect_ids(BASE, "sweep.s.batch", "8", "s.B8.H2.S1024.k4\ns.B8.H2.S2048.k4\nc\n");
-    expect_ids(BASE, "bytes", "4k",
+    expect_ids(BASE, "size", "4k",
                "s.B1.H2.S1024.k4\ns.B1.H2.S2048.k4\ns.B2.H2.S1024.k4\n"
-               "s.B2.H2.S2048.k4\nc.bytes-4096\n");
+               "s.B2.H2.S2048.k4\nc.size-4096\n");
     /* what is replaced goes: topk for density, half of seqlen for seqlen_q, both for seqlen */
     expect_ids(BASE "[sweep d]\nop = sage_fwd\nseqlen_q = 64\nseqlen_k = 128\n", "seqlen", "512",
                "s.B1.H2.S512.k4\ns.B2.H2.S512.k4\nc\nd.B1.H2.S512.d0.5\n");

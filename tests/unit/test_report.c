@@ -184,6 +184,39 @@ static void failed_a_prime_stands_first(void **state)
     case_table_release(&t);
 }
 
+static void parts_of_pipelines(void **state)
+{
+    struct case_table t;
+    struct case_row *row;
+
+    (void)state;
+    fill_worked(&t);
+    row = add(&t, "s.S4096", "1 64 4096 128", "both", "candidate", 99008);
+    row_set(&row->problem, "across", NULL);
+    row_set(&row->parts_span_ns, "sage_quant_q/vector=10016;sage_fwd/mma=80000", NULL);
+    row->accuracy_rel_l2 = 3.6e-2;
+    row->accuracy_cosine = 0.99935;
+    char *text = markdown(&t, NULL);
+    assert_non_null(strstr(
+        text, "Parts of pipeline both, medians; relative L2 and cosine of its output against the "
+              "operator on unquantised inputs:\n\n"
+              "| case | both µs | sage_quant_q/vector µs | sage_fwd/mma µs | relative L2 | cosine "
+              "|\n|---|--:|--:|--:|--:|--:|\n"
+              "| 1.64.4096.128, 0.10 | 99.01 | 10.02 | 80.00 | 3.6e-2 | 0.99935 |\n"));
+    free(text);
+    /* Without accuracy its columns are left out; without parts the section. */
+    row->accuracy_rel_l2 = row->accuracy_cosine = NAN;
+    text = markdown(&t, NULL);
+    assert_non_null(strstr(text, "Parts of pipeline both, medians:\n"));
+    assert_null(strstr(text, "relative L2 and cosine of its output"));
+    free(text);
+    row_set(&row->parts_span_ns, NULL, NULL);
+    text = markdown(&t, NULL);
+    assert_null(strstr(text, "Parts of"));
+    free(text);
+    case_table_release(&t);
+}
+
 static void exceptions(void **state)
 {
     struct case_table t;
@@ -406,6 +439,7 @@ int main(void)
         cmocka_unit_test(worked_example),
         cmocka_unit_test(no_run_json),
         cmocka_unit_test(failed_a_prime_stands_first),
+        cmocka_unit_test(parts_of_pipelines),
         cmocka_unit_test(exceptions),
         cmocka_unit_test(outputs_against_the_baseline),
         cmocka_unit_test(many_outputs_differ),

@@ -184,6 +184,32 @@ static void across_problems_has_a_ratio_and_no_verdict(void **state)
     assert_true(row_has_reason(row, "across"));
 }
 
+static void parts_have_medians_by_name(void **state)
+{
+    struct world *w = *state;
+    int nr = 0;
+
+    race_pair(w, five, PROCESSES);
+    struct case_row *row = race_find(&w->cases, CASE, "head");
+    race_text(&row->kernel, "a/x + b/y");
+    for (size_t i = 0; i < w->samples.nr; i++) {
+        struct sample_row *s = &w->samples.row[i];
+        if (strcmp(s->arm, "head") != 0)
+            continue;
+        /* As many 1 as 3: a dropped one that counted would decide. */
+        assert_int_equal(row_setf(&s->parts_span_ns, NULL, "%d;50", 1 + 2 * (nr % 2)), 0);
+        race_text(&s->parts_busy_ns, "0.5;40.25");
+        nr++;
+    }
+    struct sample_row *odd = race_sample(&w->samples, CASE, "head", 1e9);
+    race_text(&odd->parts_span_ns, "1000000;1000000");
+    race_text(&odd->drop_reason, "clock");
+    summarise_case(w, CASE, &settings);
+    assert_string_equal(row->parts_span_ns, "a/x=2;b/y=50");
+    assert_string_equal(row->parts_busy_ns, "a/x=0.5;b/y=40.25");
+    assert_null(race_find(&w->cases, CASE, "base")->parts_span_ns);
+}
+
 static void failed_arms_are_not_compared(void **state)
 {
     struct world *w = *state;
@@ -390,6 +416,7 @@ int main(void)
         TEST(the_noise_floor_widens_delta),
         TEST(dropped_rounds_do_not_count),
         TEST(across_problems_has_a_ratio_and_no_verdict),
+        TEST(parts_have_medians_by_name),
         TEST(failed_arms_are_not_compared),
         TEST(carry_over_of_the_worked_example),
         TEST(one_alarm_of_one_voids_the_run),

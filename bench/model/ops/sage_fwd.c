@@ -241,6 +241,8 @@ static int describe(const struct op_case *c, struct op_problem *p, struct err *e
     return 0;
 }
 
+static const struct op_quantised quantised[] = {{"q_int8", "q"}, {"k_int8", "k"}, {"v_fp8", "v"}};
+
 const struct op_model op_model_sage_fwd = {
     .name = "sage_fwd",
     .help = "Sage block-sparse attention forward: int8 QK, fp8 PV, bf16 out",
@@ -250,8 +252,11 @@ const struct op_model op_model_sage_fwd = {
     .describe = describe,
     .cost = sage_cost,
     .bars = sage_bars,
+    .bars_fed = sage_bars_fed,
     .slices = sage_slices,
     .oracle_flops = sage_oracle_flops,
     .oracle = sage_oracle,
-    .accuracy = NULL,
+    .accuracy = sage_accuracy,
+    .quantised = quantised,
+    .quantised_nr = sizeof(quantised) / sizeof(quantised[0]),
 };

@@ -59,8 +59,13 @@ int sage_cost(const struct op_case *c, struct op_cost *cost, struct err *err);
 double sage_oracle_flops(const struct op_case *c);
 int sage_slices(const struct op_case *c, double flops, struct op_slices *out, struct err *err);
 size_t sage_bars(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
+size_t sage_bars_fed(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS]);
 int sage_oracle(const struct op_problem *p, const struct op_source *src,
                 const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                 struct op_slices *slices, struct err *err);
+/* Attention of the unquantised q, k and v over the same blocks: see op_model.accuracy. */
+int sage_accuracy(const struct op_problem *p, const struct op_source *src,
+                  const struct op_source *raw, int threads, struct op_slices *slices,
+                  struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * sage_oracle.c - the right answers of sage_fwd, in double, one query tile at a time (sage
- * contract: 9.1 "exact", and "emulated", which is section 5 by the kernel's attributes).
+ * contract: 9.1 "exact", and "emulated", which is section 5 by the kernel's attributes). Also plain
+ * attention of the unquantised q, k and v over the same blocks (section 8, "end to end").
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 struct sage_run {
     const struct op_problem *p;
     const struct op_source *src;
+    const struct op_source *raw; /* q, k and v in bf16, in place of the quantised ones; or NULL */
     int64_t heads, seqlen_q, seqlen_k, k_blocks, k_padded, q_scales, q_blocks, cap;
     int sizes_mode;
     struct sage_rounding rounding;
@@ -23,12 +25,14 @@ struct sage_tile {
     int64_t batch, head, qb, rows; /* head within its batch */
     int64_t lead;                  /* batch * heads + head */
     int16_t q[SAGE_TILE][SAGE_DIM];
+    double q_raw[SAGE_TILE][SAGE_DIM];
     double q_scale[SAGE_TILE]; /* q_scale * softmax_scale * log2(e) */
     /* The step that is being gathered: `tokens` of `blocks` key blocks. */
     int64_t tokens;
     int blocks;
     double k_scale[SAGE_STEP_TOKENS];
     int16_t k[SAGE_STEP_TOKENS][SAGE_DIM];
+    double k_raw[SAGE_STEP_TOKENS][SAGE_DIM];
     double v[SAGE_STEP_TOKENS][SAGE_DIM];
     struct sage_fold exact, emulated;
 };
@@ -45,12 +49,32 @@ static int get(const struct sage_run *run, uint32_t tensor, int64_t at, int64_t 
     return run->src->read(run->src->ctx, tensor, at, n, dst);
 }
 
+/* One token of a head, [B,H,S,128] in bf16. */
+static int get_raw(const struct sage_run *run, uint32_t tensor, int64_t token, double row[SAGE_DIM])
+{
+    uint16_t line[SAGE_DIM];
+
+    if (run->raw->read(run->raw->ctx, tensor, token * SAGE_DIM, SAGE_DIM, line) < 0)
+        return -1;
+    for (int d = 0; d < SAGE_DIM; d++)
+        row[d] = (double)numfmt_decode_bf16(line[d]);
+    return 0;
+}
+
 static int tile_load_q(const struct sage_run *run, struct sage_tile *t)
 {
     const double scale = run->p->param[SAB_P_sage_fwd_softmax_scale].f * LOG2E;
     const int64_t first = t->qb * SAGE_TILE;
     int8_t line[SAGE_DIM];
 
+    for (int64_t r = 0; run->raw && r < t->rows; r++) {
+        t->q_scale[r] = scale;
+        if (get_raw(run, SAB_T_sage_fwd_q_int8, t->lead * run->seqlen_q + first + r, t->q_raw[r]) <
+            0)
+            return -1;
+    }
+    if (run->raw)
+        return 0;
     for (int64_t r = 0; r < t->rows; r++) {
         float q_scale;
 
@@ -66,6 +90,22 @@ static int tile_load_q(const struct sage_run *run, struct sage_tile *t)
     return 0;
 }
 
+static int tile_load_raw_kv(const struct sage_run *run, struct sage_tile *t, int64_t block,
+                            int64_t valid)
+{
+    for (int64_t c = 0; c < valid; c++) {
+        const int64_t token = t->lead * run->seqlen_k + block * SAGE_TILE + c, at = t->tokens + c;
+
+        t->k_scale[at] = 1;
+        if (get_raw(run, SAB_T_sage_fwd_k_int8, token, t->k_raw[at]) < 0 ||
+            get_raw(run, SAB_T_sage_fwd_v_fp8, token, t->v[at]) < 0)
+            return -1;
+    }
+    t->tokens += valid;
+    t->blocks++;
+    return 0;
+}
+
 /* Adds tokens [0, valid) of a block to the step; what the others hold is never looked at. */
 static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t block,
                         int64_t valid)
@@ -74,6 +114,8 @@ static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t
     uint8_t codes[SAGE_TILE];
     float k_scale;
 
+    if (run->raw)
+        return tile_load_raw_kv(run, t, block, valid);
     if (get(run, SAB_T_sage_fwd_k_scale, t->lead * run->k_blocks + block, 1, &k_scale) < 0)
         return -1;
     for (int64_t c = 0; c < valid; c++) {
@@ -109,6 +151,15 @@ static int32_t dot(const int16_t *restrict a, const int16_t *restrict b)
     return sum;
 }
 
+static double dot_raw(const double *restrict a, const double *restrict b)
+{
+    double sum = 0;
+
+    for (int d = 0; d < SAGE_DIM; d++)
+        sum += a[d] * b[d];
+    return sum;
+}
+
 /* Folds what was gathered, if anything was. */
 static void tile_fold_step(const struct sage_run *run, struct sage_tile *t)
 {
@@ -118,7 +169,8 @@ static void tile_fold_step(const struct sage_run *run, struct sage_tile *t)
         double largest = -INFINITY;
 
         for (int64_t c = 0; c < t->tokens; c++) {
-            score[c] = t->q_scale[r] * t->k_scale[c] * dot(t->q[r], t->k[c]);
+            score[c] = t->q_scale[r] * t->k_scale[c] *
+                       (run->raw ? dot_raw(t->q_raw[r], t->k_raw[c]) : dot(t->q[r], t->k[c]));
             if (score[c] > largest)
                 largest = score[c];
         }
@@ -225,8 +277,10 @@ static enum sage_fault slice_fill(const struct sage_run *run, struct op_slice *s
         s->emulated = malloc((size_t)s->n * sizeof(double));
     if (!s->ref || (run->rounding.known && !s->emulated))
         return FAULT_MEMORY;
+    for (int d = 0; d < SAGE_DIM; d++)
+        v_scale[d] = 1;
     if (tile_load_q(run, t) < 0 ||
-        get(run, SAB_T_sage_fwd_v_scale, t->lead * SAGE_DIM, SAGE_DIM, v_scale) < 0)
+        (!run->raw && get(run, SAB_T_sage_fwd_v_scale, t->lead * SAGE_DIM, SAGE_DIM, v_scale) < 0))
         return FAULT_READ;
     fault = tile_fold(run, t, slots, report);
     if (fault != FAULT_NONE)
@@ -285,6 +339,7 @@ static int run_init(struct sage_run *run, const struct op_problem *p, const stru
                        (long long)k[1], (long long)q[1]);
     run->p = p;
     run->src = src;
+    run->raw = NULL;
     run->heads = q[1];
     run->seqlen_q = q[2];
     run->seqlen_k = k[2];
@@ -297,17 +352,12 @@ static int run_init(struct sage_run *run, const struct op_problem *p, const stru
     return 0;
 }
 
-int sage_oracle(const struct op_problem *p, const struct op_source *src,
-                const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
-                struct op_slices *slices, struct err *err)
+static int run_slices(const struct sage_run *run, int threads, struct op_slices *slices,
+                      struct err *err)
 {
     struct sage_report *reports = NULL;
-    struct sage_run run;
     int ret = 0;
 
-    if (run_init(&run, p, src, err) < 0)
-        return -1;
-    sage_rounding_read(&run.rounding, attributes, attributes ? attributes_nr : 0);
     reports = calloc(slices->nr + 1, sizeof(*reports));
     if (!reports)
         return err_memory(err);
@@ -316,10 +366,35 @@ int sage_oracle(const struct op_problem *p, const struct op_source *src,
 #    pragma omp parallel for schedule(dynamic) num_threads(threads > 0 ? threads : 1)
 #endif
     for (size_t i = 0; i < slices->nr; i++)
-        slice_run(&run, &slices->item[i], &reports[i]);
+        slice_run(run, &slices->item[i], &reports[i]);
     for (size_t i = 0; i < slices->nr && !ret; i++)
         if (reports[i].fault != FAULT_NONE)
-            ret = report_say(&reports[i], &run, err);
+            ret = report_say(&reports[i], run, err);
     free(reports);
     return ret;
+}
+
+int sage_oracle(const struct op_problem *p, const struct op_source *src,
+                const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
+                struct op_slices *slices, struct err *err)
+{
+    struct sage_run run;
+
+    if (run_init(&run, p, src, err) < 0)
+        return -1;
+    sage_rounding_read(&run.rounding, attributes, attributes ? attributes_nr : 0);
+    return run_slices(&run, threads, slices, err);
+}
+
+int sage_accuracy(const struct op_problem *p, const struct op_source *src,
+                  const struct op_source *raw, int threads, struct op_slices *slices,
+                  struct err *err)
+{
+    struct sage_run run;
+
+    if (run_init(&run, p, src, err) < 0)
+        return -1;
+    run.raw = raw;
+    sage_rounding_read(&run.rounding, NULL, 0);
+    return run_slices(&run, threads, slices, err);
 }

@@ -144,6 +144,15 @@ static int slices(const struct op_case *c, double flops, struct op_slices *out, 
     return 0;
 }
 
+/* Heads are those of the keys that attention is given. */
+static bool follow(const struct op_case *fed, size_t axis, struct axis_value *value)
+{
+    if (axis != QUANT_HEADS || op_axis_find(fed->op, "kv_heads") < 0)
+        return false;
+    value->i = op_case_int(fed, "kv_heads");
+    return true;
+}
+
 const struct op_model op_model_sage_quant_kv = {
     .name = "sage_quant_kv",
     .help = "Sage quantiser of keys and values: int8 per block, fp8 per channel",
@@ -155,4 +164,5 @@ const struct op_model op_model_sage_quant_kv = {
     .slices = slices,
     .oracle_flops = oracle_flops,
     .oracle = quant_kv_oracle,
+    .follow = follow,
 };
