@@ -19,6 +19,7 @@ extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
 extern const struct sab_kernel copy_vector_row;
+extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -33,15 +34,30 @@ static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
+static const struct sab_kernel dsa_fwd_reference_row = SAB_ABSENT_ROW(dsa_fwd, "reference");
+static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmma");
 #endif
 
+/* clang-format off */
 static const struct sab_kernel *const kernels[] = {
-    &sage_fwd_cpu_row,         &sage_fwd_reference_row, &sage_fwd_mma_row,
-    &sage_fwd_wgmma_row,       &sage_quant_q_cpu_row,   &sage_quant_q_reference_row,
-    &sage_quant_q_vector_row,  &sage_quant_kv_cpu_row,  &sage_quant_kv_reference_row,
-    &sage_quant_kv_vector_row, &copy_cpu_row,           &copy_vector_row,
-    &dsa_fwd_cpu_row,          &dsa_bwd_cpu_row,
+    &sage_fwd_cpu_row,
+    &sage_fwd_reference_row,
+    &sage_fwd_mma_row,
+    &sage_fwd_wgmma_row,
+    &sage_quant_q_cpu_row,
+    &sage_quant_q_reference_row,
+    &sage_quant_q_vector_row,
+    &sage_quant_kv_cpu_row,
+    &sage_quant_kv_reference_row,
+    &sage_quant_kv_vector_row,
+    &copy_cpu_row,
+    &copy_vector_row,
+    &dsa_fwd_cpu_row,
+    &dsa_fwd_reference_row,
+    &dsa_fwd_wgmma_row,
+    &dsa_bwd_cpu_row,
 };
+/* clang-format on */
 
 static const struct sab_library library = {
     SAB_LIBRARY_SIZES,

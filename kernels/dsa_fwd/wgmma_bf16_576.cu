@@ -1,0 +1,4 @@
+/* dsa_fwd/wgmma for bf16 rows of 576. */
+#include "wgmma_kernel.cuh"
+
+const dsa_fwd_wgmma_fn dsa_fwd_wgmma_bf16_576 = dsa::wgmma_kernel<sab::bf16, 576>;

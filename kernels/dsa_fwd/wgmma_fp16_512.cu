@@ -1,0 +1,4 @@
+/* dsa_fwd/wgmma for fp16 rows of 512. */
+#include "wgmma_kernel.cuh"
+
+const dsa_fwd_wgmma_fn dsa_fwd_wgmma_fp16_512 = dsa::wgmma_kernel<sab::fp16, 512>;
