@@ -1,0 +1,244 @@
+/*
+ * wgmma.cu - the hooks of dsa_bwd/wgmma: limits, tensor maps by value, and the three activities of
+ * a call: the accumulator is cleared, added to, and turned into dkv.
+ */
+#include "wgmma.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cuda_check.h"
+#include "dsa_bwd_call.h"
+#include "tensor_map.h"
+#include "wgmma_forms.h"
+
+struct wgmma_plan {
+    struct dsa_bwd_wgmma_args args;
+    dsa_bwd::finish_args last;
+    const struct dsa_bwd_wgmma_form *form;
+    unsigned blocks, finish_blocks;
+    uint64_t clear_bytes;
+};
+
+static int check_device(const struct sab_problem *problem, struct sab_message *msg)
+{
+    if (problem->arch == 90)
+        return SAB_OK;
+    return sab_say(msg, SAB_UNSUPPORTED,
+                   "device: this kernel exists for compute capability 9.0, the device has %d.%d",
+                   problem->arch / 10, problem->arch % 10);
+}
+
+static int64_t head_blocks(const struct dsa_bwd_call *call)
+{
+    return (call->heads - 1) / DSA_BWD_WGMMA_HEADS + 1;
+}
+
+struct limit {
+    const char *what;
+    int64_t value, most;
+};
+
+/* TMA coordinates and slots are 32-bit, one grid dimension holds every block. */
+static int check_call(const struct dsa_bwd_call *call, struct sab_message *msg)
+{
+    const int64_t most = INT32_MAX - DSA_BWD_WGMMA_KEYS;
+    const struct limit limits[] = {
+        {"heads", call->heads, most},
+        {"slots of a row of topk_idxs", call->slots, most},
+        {"rows of q", call->queries, most / head_blocks(call)},
+    };
+
+    if (call->deterministic)
+        return sab_say(msg, SAB_UNSUPPORTED,
+                       "deterministic: this kernel adds up dkv by atomics, in no fixed order");
+    for (const struct limit &l : limits) {
+        if (l.value > l.most)
+            return sab_say(msg, SAB_UNSUPPORTED, "%s: at most %lld are served, given %lld", l.what,
+                           (long long)l.most, (long long)l.value);
+    }
+    return SAB_OK;
+}
+
+static int init(struct dsa_bwd_call *call, const struct sab_problem *problem, unsigned flags,
+                struct sab_message *msg)
+{
+    int status = dsa_bwd_call_init(call, problem, flags, msg);
+
+    if (status == SAB_OK)
+        status = check_device(problem, msg);
+    return status == SAB_OK ? check_call(call, msg) : status;
+}
+
+int dsa_bwd_wgmma_supports(const struct sab_problem *problem, struct sab_message *msg)
+{
+    struct dsa_bwd_call call;
+
+    return init(&call, problem, SAB_VALIDATE_METADATA, msg);
+}
+
+static uint64_t workspace_bytes(const struct dsa_bwd_call *call)
+{
+    return dsa_bwd_stats_bytes(call) + dsa_bwd_accumulator_bytes(call, 1);
+}
+
+int dsa_bwd_wgmma_workspace_size(const struct sab_problem *problem, uint64_t *bytes,
+                                 struct sab_message *msg)
+{
+    struct dsa_bwd_call call;
+    int status = init(&call, problem, SAB_VALIDATE_METADATA, msg);
+
+    *bytes = status == SAB_OK ? workspace_bytes(&call) : 0;
+    return status;
+}
+
+/* A [T,H,width] tensor in boxes of 64 heads x 64 columns of one query. */
+static int encode(CUtensorMap *map, const char *name, const uint16_t *base,
+                  const struct dsa_bwd_call *call, int64_t width, struct sab_message *msg)
+{
+    struct sab_map_shape shape = {};
+    const int64_t size[3] = {width, call->heads, call->queries};
+    const uint32_t box[3] = {64, DSA_BWD_WGMMA_HEADS, 1};
+    uint64_t bytes = 2;
+
+    shape.name = name;
+    shape.base = const_cast<uint16_t *>(base);
+    shape.type = call->fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    shape.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+    shape.rank = 3;
+    for (int i = 0; i < 3; i++) {
+        shape.size[i] = (uint64_t)size[i];
+        shape.stride_bytes[i] = bytes;
+        shape.box[i] = box[i];
+        bytes *= (uint64_t)size[i];
+    }
+    return sab_map_encode(map, &shape, msg);
+}
+
+static int encode_maps(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_call *call,
+                       struct sab_message *msg)
+{
+    int status = encode(&args->q, "q", call->q, call, call->width, msg);
+
+    if (status == SAB_OK)
+        status = encode(&args->dout, "dout", call->dout, call, DSA_BWD_V, msg);
+    if (status == SAB_OK)
+        status = encode(&args->dq, "dq", call->dq, call, call->width, msg);
+    return status;
+}
+
+/* Between 1 and 4096: the factor of P is at home in fp16 for any scale. */
+static float gain_of(float scale)
+{
+    return fminf(fmaxf(1.0f / scale, 1.0f), 4096.0f);
+}
+
+static void fill_args(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_call *call,
+                      uint8_t *workspace)
+{
+    const double log2_e = 1.4426950408889634;
+    const float gain = gain_of(call->scale);
+
+    args->kv = (const uint8_t *)call->kv;
+    args->out = (const uint8_t *)call->out;
+    args->lse = call->lse;
+    args->sink = call->sink;
+    args->ids = call->topk_idxs;
+    args->lengths = call->topk_length;
+    args->sink_terms = (float *)workspace;
+    args->accumulator = (float *)(workspace + dsa_bwd_stats_bytes(call));
+    args->keys = (int32_t)call->keys;
+    args->heads = (int32_t)call->heads;
+    args->slots = (int32_t)call->slots;
+    args->head_blocks = (int32_t)head_blocks(call);
+    args->scale = call->scale;
+    args->scale_log2 = (float)(call->scale * log2_e);
+    args->gain_log2 = log2f(gain);
+    args->gain_inverse = 1.0f / gain;
+}
+
+static void fill_last(struct wgmma_plan *p, const struct dsa_bwd_call *call)
+{
+    const int64_t per_block = (int64_t)dsa_bwd::FINISH_THREADS;
+    int64_t blocks;
+
+    p->last.accumulator = p->args.accumulator;
+    p->last.dkv = call->dkv;
+    p->last.groups = call->keys * call->width / 16;
+    p->last.factor = p->args.gain_inverse;
+    p->last.sink_terms = p->args.sink_terms;
+    p->last.d_sink = call->d_sink;
+    p->last.queries = call->queries;
+    p->last.heads = call->heads;
+    p->last.sink_blocks = (unsigned)((call->heads - 1) / dsa_bwd::SINK_HEADS + 1);
+    blocks = (p->last.groups + per_block - 1) / per_block;
+    p->finish_blocks = p->last.sink_blocks + (unsigned)(blocks < (1 << 24) ? blocks : 1 << 24);
+}
+
+static int load(const struct dsa_bwd_wgmma_form *form, struct sab_message *msg)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncSetAttribute(
+        form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)form->shared_bytes);
+
+    if (error == cudaSuccess)
+        error = cudaFuncGetAttributes(&attributes, form->main);
+    if (error == cudaSuccess)
+        error = cudaFuncGetAttributes(&attributes, form->finish);
+    return sab_cuda_check(error, "load the kernels of dsa_bwd/wgmma", msg);
+}
+
+int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
+                       void **plan, struct sab_message *msg)
+{
+    struct dsa_bwd_call call;
+    int status = init(&call, problem, SAB_VALIDATE_POINTERS, msg);
+
+    *plan = NULL;
+    if (status == SAB_OK)
+        status = sab_validate_workspace(sab_op_find("dsa_bwd"), problem, workspace,
+                                        workspace_bytes(&call), DSA_BWD_WORKSPACE_ALIGNMENT,
+                                        SAB_DEVICE_CUDA, msg);
+    if (status != SAB_OK)
+        return status;
+    struct wgmma_plan *p = (struct wgmma_plan *)calloc(1, sizeof(*p));
+    if (!p)
+        return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
+    p->form = &(call.fp16 ? dsa_bwd_wgmma_fp16 : dsa_bwd_wgmma_bf16)[call.width == 576];
+    p->blocks = (unsigned)(call.queries * head_blocks(&call));
+    p->clear_bytes = (uint64_t)(call.keys * call.width) * sizeof(float);
+    fill_args(&p->args, &call, (uint8_t *)workspace->data);
+    fill_last(p, &call);
+    status = load(p->form, msg);
+    if (status == SAB_OK && p->blocks)
+        status = encode_maps(&p->args, &call, msg);
+    if (status != SAB_OK) {
+        free(p);
+        return status;
+    }
+    *plan = p;
+    return SAB_OK;
+}
+
+int dsa_bwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
+{
+    const struct wgmma_plan *p = (const struct wgmma_plan *)plan;
+    const cudaStream_t on = static_cast<cudaStream_t>(stream);
+    cudaError_t error = cudaSuccess;
+
+    if (p->clear_bytes)
+        error = cudaMemsetAsync(p->args.accumulator, 0, p->clear_bytes, on);
+    if (error == cudaSuccess && p->blocks)
+        p->form->main<<<p->blocks, DSA_BWD_WGMMA_THREADS, p->form->shared_bytes, on>>>(p->args);
+    if (error == cudaSuccess)
+        p->form->finish<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(p->last);
+    if (error == cudaSuccess)
+        error = cudaGetLastError();
+    return sab_cuda_check(error, "launch dsa_bwd/wgmma", msg);
+}
+
+void dsa_bwd_wgmma_free(void *plan)
+{
+    free(plan);
+}

@@ -1,0 +1,260 @@
+/*
+ * wgmma_load.cuh - dsa_bwd/wgmma: the shared memory of a block, and what fills it.
+ */
+#ifndef DSA_BWD_WGMMA_LOAD_CUH
+#define DSA_BWD_WGMMA_LOAD_CUH
+
+#include "dsa_bwd_call.h"
+#include "gather.cuh"
+#include "stage.cuh"
+#include "statistics.cuh"
+#include "wgmma_args.h"
+#include "wgmma_half.cuh"
+
+namespace dsa_bwd
+{
+
+constexpr uint32_t CHUNK_BYTES = 8192; /* 64 rows of 64 columns, swizzled */
+constexpr int V_CHUNKS = DSA_BWD_V / 64;
+constexpr int PARTS = 4; /* in which rows are loaded: chunks 2p and 2p + 1, and the tail with 3 */
+constexpr int WARPS = 4; /* of a warpgroup */
+
+struct head_statistics {
+    float folded, delta; /* nL + log2(gain); -delta * softmax_scale */
+};
+
+/* All are used with parity `use % 2`, uses counted from 0; ds_full and k_free once a tile. */
+struct wgmma_barriers {
+    uint64_t loaded[PARTS]; /* q and dout, by TMA */
+    uint64_t statistics;    /* 4 warps */
+    uint64_t ds_full;       /* 4 warps of the owner of the tile */
+    uint64_t k_free;        /* 8 warps: the products of dq are done */
+    int32_t last[2 * WARPS];
+};
+
+template <int D> struct layout {
+    static constexpr int CHUNKS = D / 64;
+    static constexpr uint32_t Q = 0;
+    static constexpr uint32_t DOUT = Q + CHUNKS * CHUNK_BYTES;
+    static constexpr uint32_t K = DOUT + V_CHUNKS * CHUNK_BYTES; /* at the end, dq */
+    static constexpr uint32_t DS = K + CHUNKS * CHUNK_BYTES;     /* rows are keys, columns heads */
+    static constexpr uint32_t STATISTICS = DS + CHUNK_BYTES;
+    static constexpr uint32_t BARRIERS =
+        STATISTICS + DSA_BWD_WGMMA_HEADS * static_cast<uint32_t>(sizeof(head_statistics));
+    static constexpr uint32_t BYTES = BARRIERS + static_cast<uint32_t>(sizeof(wgmma_barriers));
+    static_assert(BYTES <= 227 * 1024);
+
+    /* Chunks of part p of a row of q or kv. */
+    __host__ __device__ static constexpr int first_chunk(int p)
+    {
+        return 2 * p;
+    }
+    __host__ __device__ static constexpr int chunks_end(int p)
+    {
+        return p == PARTS - 1 ? CHUNKS : 2 * p + 2;
+    }
+};
+
+/* The (query, heads) of a block. */
+struct block_place {
+    int32_t query, first_head;
+
+    __device__ __forceinline__ explicit block_place(const dsa_bwd_wgmma_args &args)
+        : query(static_cast<int32_t>(blockIdx.x / static_cast<uint32_t>(args.head_blocks))),
+          first_head(static_cast<int32_t>(blockIdx.x % static_cast<uint32_t>(args.head_blocks)) *
+                     DSA_BWD_WGMMA_HEADS)
+    {
+    }
+};
+
+/* One thread: a chunk of a [T,H,width] tensor. */
+__device__ __forceinline__ void ask_chunk(uint8_t *to, uint64_t *barrier, const CUtensorMap *map,
+                                          int32_t column, const block_place &at)
+{
+    const int32_t x[3] = {column, at.first_head, at.query};
+
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, to, map, x,
+                                    barrier);
+}
+__device__ __forceinline__ void put_chunk(const CUtensorMap *map, const uint8_t *from,
+                                          int32_t column, const block_place &at)
+{
+    const int32_t x[3] = {column, at.first_head, at.query};
+
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_global, cuda::ptx::space_shared, map, x, from);
+}
+
+/* One thread: opens the barriers and asks for q and dout. */
+template <int D>
+__device__ __forceinline__ void open_block(const dsa_bwd_wgmma_args &args, uint8_t *shared,
+                                           wgmma_barriers *bar, const block_place &at)
+{
+    using where = layout<D>;
+
+    for (int p = 0; p < PARTS; p++)
+        sab::barrier_init(&bar->loaded[p], 1);
+    sab::barrier_init(&bar->statistics, WARPS);
+    sab::barrier_init(&bar->ds_full, WARPS);
+    sab::barrier_init(&bar->k_free, 2 * WARPS);
+    sab::barriers_publish();
+    for (int p = 0; p < PARTS; p++) {
+        const int first = where::first_chunk(p), end = where::chunks_end(p);
+        sab::expect_boxes(&bar->loaded[p], CHUNK_BYTES * static_cast<uint32_t>(end - first + 2));
+        for (int c = first; c < end; c++)
+            ask_chunk(shared + where::Q + c * CHUNK_BYTES, &bar->loaded[p], &args.q, 64 * c, at);
+        for (int c = first; c < first + 2; c++)
+            ask_chunk(shared + where::DOUT + c * CHUNK_BYTES, &bar->loaded[p], &args.dout, 64 * c,
+                      at);
+    }
+}
+
+/* The ids of one query. */
+struct id_list {
+    const int32_t *ids;
+    int32_t length, keys;
+
+    __device__ __forceinline__ id_list(const dsa_bwd_wgmma_args &args, int32_t query)
+        : ids(args.ids + static_cast<int64_t>(query) * args.slots), length(args.slots),
+          keys(args.keys)
+    {
+        if (args.lengths)
+            length = max(0, min(length, __ldg(args.lengths + query)));
+    }
+    /* The row of kv that a slot names, or -1. */
+    __device__ __forceinline__ int32_t at(int32_t slot) const
+    {
+        const int32_t id = slot < length ? __ldg(ids + slot) : -1;
+
+        return static_cast<uint32_t>(id) < static_cast<uint32_t>(keys) ? id : -1;
+    }
+    /* All threads: a first step to the number of tiles up to the last active slot. */
+    __device__ __forceinline__ void find_last(int32_t *last_of_warp) const
+    {
+        int32_t last = -1;
+
+        for (int32_t slot = static_cast<int32_t>(threadIdx.x); slot < length;
+             slot += DSA_BWD_WGMMA_THREADS)
+            last = at(slot) >= 0 ? slot : last;
+        last = __reduce_max_sync(0xffffffffu, last);
+        if ((threadIdx.x & 31) == 0)
+            last_of_warp[threadIdx.x / 32] = last;
+    }
+};
+
+/* Behind a barrier of all threads. */
+__device__ __forceinline__ int32_t count_tiles(const wgmma_barriers *bar)
+{
+    int32_t last = -1;
+
+    for (int w = 0; w < 2 * WARPS; w++)
+        last = max(last, bar->last[w]);
+    return (last + DSA_BWD_WGMMA_KEYS) / DSA_BWD_WGMMA_KEYS;
+}
+
+/* A warp's 16 rows of a tile of kv, in PARTS groups of copies. Lanes i and i + 16 hold the id of
+ * row i, -1 for a row of zeros. */
+template <int D>
+__device__ __forceinline__ void gather_rows(uint32_t tile, const uint8_t *kv, int32_t id,
+                                            uint32_t warp, uint32_t lane)
+{
+    const uint32_t sub = lane / 8, piece = lane % 8;
+    const uint32_t to = tile + 2048 * warp;
+    const uint32_t even = to + sab::swizzled_piece(sub, piece),
+                   odd = to + sab::swizzled_piece(4 + sub, piece);
+    const uint8_t *from[4];
+    bool active[4];
+
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int32_t row = __shfl_sync(0xffffffffu, id, 4 * i + static_cast<int>(sub));
+        active[i] = row >= 0;
+        from[i] = kv + static_cast<int64_t>(max(row, 0)) * (2 * D) + 16 * piece;
+    }
+#pragma unroll
+    for (int p = 0; p < PARTS; p++) {
+#pragma unroll
+        for (int c = layout<D>::first_chunk(p); c < layout<D>::chunks_end(p); c++) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sab::copy_piece((i % 2 ? odd : even) + 1024 * (i / 2) + CHUNK_BYTES * c,
+                                from[i] + 128 * c, active[i]);
+        }
+        sab::copies_commit();
+    }
+}
+
+/* Half of <out, dout> over the columns of a lane: 8 at `column`, of one head. */
+template <class T>
+__device__ __forceinline__ float dot8(const uint4 &out, const uint8_t *dout_tile, uint32_t head,
+                                      uint32_t column)
+{
+    const uint4 dout = *reinterpret_cast<const uint4 *>(dout_tile + column / 64 * CHUNK_BYTES +
+                                                        sab::swizzled_piece(head, column / 8 % 8));
+    const uint32_t a[4] = {out.x, out.y, out.z, out.w}, b[4] = {dout.x, dout.y, dout.z, dout.w};
+    float sum = 0.0f;
+
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const float2 x = T::unpack(a[i]), y = T::unpack(b[i]);
+        sum = fmaf(x.x, y.x, fmaf(x.y, y.y, sum));
+    }
+    return sum;
+}
+
+/* A warpgroup: statistics of the heads of the block, and their terms of d_sink. A warp has 16
+ * heads, in batches of 8. */
+template <class T, int D>
+__device__ __forceinline__ void take_statistics(const dsa_bwd_wgmma_args &args, uint8_t *shared,
+                                                wgmma_barriers *bar, const block_place &at,
+                                                uint32_t warp, uint32_t lane)
+{
+    const uint8_t *dout = shared + layout<D>::DOUT;
+    const int64_t row = static_cast<int64_t>(at.query) * args.heads + at.first_head;
+    float delta = 0.0f;
+
+#pragma unroll 1
+    for (uint32_t batch = 0; batch < 16; batch += 8) {
+        uint4 out[8][2];
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t h = 16 * warp + batch + i;
+            const bool present = at.first_head + static_cast<int32_t>(h) < args.heads;
+            const uint4 *from =
+                reinterpret_cast<const uint4 *>(args.out + (row + h) * (2 * DSA_BWD_V)) + lane;
+            out[i][0] = present ? __ldcs(from) : uint4{};
+            out[i][1] = present ? __ldcs(from + 32) : uint4{};
+        }
+        for (int p = 0; p < PARTS && batch == 0; p++)
+            sab::barrier_wait(&bar->loaded[p], 0);
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint32_t h = 16 * warp + batch + i;
+            float sum =
+                dot8<T>(out[i][0], dout, h, 8 * lane) + dot8<T>(out[i][1], dout, h, 256 + 8 * lane);
+#pragma unroll
+            for (int step = 16; step > 0; step /= 2)
+                sum += __shfl_xor_sync(0xffffffffu, sum, step);
+            delta = lane == batch + i ? sum : delta;
+        }
+    }
+    const uint32_t h = 16 * warp + lane;
+    if (lane < 16) {
+        head_statistics s = {-INFINITY, 0.0f};
+        if (at.first_head + static_cast<int32_t>(h) < args.heads) {
+            const float lse = __ldg(args.lse + row + h),
+                        sink = __ldg(args.sink + at.first_head + h);
+            const float folded = folded_lse(lse, sink);
+            delta = lse == INFINITY ? 0.0f : delta; /* out of an empty row says nothing */
+            s = {folded + args.gain_log2, -delta * args.scale};
+            args.sink_terms[row + h] = sink_share(lse, sink, folded) * delta;
+        }
+        reinterpret_cast<head_statistics *>(shared + layout<D>::STATISTICS)[h] = s;
+    }
+    __syncwarp();
+    if (lane == 0)
+        (void)cuda::ptx::mbarrier_arrive(&bar->statistics);
+}
+
+} // namespace dsa_bwd
+
+#endif
