@@ -69,3 +69,14 @@ uint64_t dsa_bwd_accumulator_bytes(const struct dsa_bwd_call *call, uint64_t sha
     return round_up(
         shards * round_up((uint64_t)call->keys, 8) * round_up((uint64_t)call->width, 8) * 4, 128);
 }
+
+struct dsa_bwd_fixed_layout dsa_bwd_fixed_layout(const struct dsa_bwd_call *call)
+{
+    struct dsa_bwd_fixed_layout at;
+
+    at.counts =
+        round_up(round_up((uint64_t)call->keys, 8) * round_up((uint64_t)call->width, 8) * 8, 128);
+    at.facts = at.counts + round_up((uint64_t)call->keys * 4, 128);
+    at.bytes = at.facts + 128;
+    return at;
+}

@@ -50,6 +50,17 @@ int dsa_bwd_call_check_arch(const struct sab_problem *problem, struct sab_messag
 uint64_t dsa_bwd_stats_bytes(const struct dsa_bwd_call *call);
 uint64_t dsa_bwd_accumulator_bytes(const struct dsa_bwd_call *call, uint64_t shards);
 
+/* The accumulator of 64-bit integers of a kernel whose bits are to be equal in every run, which
+ * takes the place of the fp32 one:
+ *     sums      align128(ceil8(N) * ceil8(Dqk) * 8)
+ *     counts    align128(N * 4)                      slots that name a row
+ *     facts     128                                  from which the unit of the integers follows
+ * in this order, behind the statistics. */
+struct dsa_bwd_fixed_layout {
+    uint64_t counts, facts, bytes; /* bytes from the sums on */
+};
+struct dsa_bwd_fixed_layout dsa_bwd_fixed_layout(const struct dsa_bwd_call *call);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 /*
- * wgmma.cu - the hooks of dsa_bwd/wgmma: limits, tensor maps by value, and the three activities of
- * a call: the accumulator is cleared, added to, and turned into dkv.
+ * wgmma.cu - the hooks of dsa_bwd/wgmma: limits, tensor maps by value, and the activities of a
+ * call: the accumulator is cleared, added to, and turned into dkv. Where integers are added, a
+ * survey stands in front, and between a conditional clear and second pass (fixed_point.cuh).
  */
 #include "wgmma.h"
 
@@ -12,13 +13,21 @@
 #include "dsa_bwd_call.h"
 #include "tensor_map.h"
 #include "wgmma_forms.h"
+#include "wgmma_survey.h"
 
 struct wgmma_plan {
     struct dsa_bwd_wgmma_args args;
+    struct dsa_bwd_survey_args survey;
     dsa_bwd::finish_args last;
     const struct dsa_bwd_wgmma_form *form;
-    unsigned blocks, finish_blocks;
+    unsigned blocks, finish_blocks, survey_blocks;
     uint64_t clear_bytes;
+};
+
+/* by deterministic, fp16 */
+static const struct dsa_bwd_wgmma_form *const forms[2][2] = {
+    {dsa_bwd_wgmma_bf16, dsa_bwd_wgmma_fp16},
+    {dsa_bwd_wgmma_bf16_fixed, dsa_bwd_wgmma_fp16_fixed},
 };
 
 static int check_device(const struct sab_problem *problem, struct sab_message *msg)
@@ -44,15 +53,15 @@ struct limit {
 static int check_call(const struct dsa_bwd_call *call, struct sab_message *msg)
 {
     const int64_t most = INT32_MAX - DSA_BWD_WGMMA_KEYS;
+    const int64_t most_counted = call->slots ? UINT32_MAX / call->slots : most;
     const struct limit limits[] = {
         {"heads", call->heads, most},
         {"slots of a row of topk_idxs", call->slots, most},
         {"rows of q", call->queries, most / head_blocks(call)},
+        {"rows of q of a deterministic call", call->deterministic ? call->queries : 0,
+         most_counted},
     };
 
-    if (call->deterministic)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "deterministic: this kernel adds up dkv by atomics, in no fixed order");
     for (const struct limit &l : limits) {
         if (l.value > l.most)
             return sab_say(msg, SAB_UNSUPPORTED, "%s: at most %lld are served, given %lld", l.what,
@@ -80,7 +89,8 @@ int dsa_bwd_wgmma_supports(const struct sab_problem *problem, struct sab_message
 
 static uint64_t workspace_bytes(const struct dsa_bwd_call *call)
 {
-    return dsa_bwd_stats_bytes(call) + dsa_bwd_accumulator_bytes(call, 1);
+    return dsa_bwd_stats_bytes(call) + (call->deterministic ? dsa_bwd_fixed_layout(call).bytes
+                                                            : dsa_bwd_accumulator_bytes(call, 1));
 }
 
 int dsa_bwd_wgmma_workspace_size(const struct sab_problem *problem, uint64_t *bytes,
@@ -147,7 +157,7 @@ static void fill_args(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_call
     args->ids = call->topk_idxs;
     args->lengths = call->topk_length;
     args->sink_terms = (float *)workspace;
-    args->accumulator = (float *)(workspace + dsa_bwd_stats_bytes(call));
+    args->accumulator = workspace + dsa_bwd_stats_bytes(call);
     args->keys = (int32_t)call->keys;
     args->heads = (int32_t)call->heads;
     args->slots = (int32_t)call->slots;
@@ -158,6 +168,30 @@ static void fill_args(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_call
     args->gain_inverse = 1.0f / gain;
 }
 
+static void fill_fixed(struct wgmma_plan *p, const struct dsa_bwd_call *call, int multiprocessors)
+{
+    const struct dsa_bwd_fixed_layout at = dsa_bwd_fixed_layout(call);
+    uint8_t *sums = (uint8_t *)p->args.accumulator;
+    const int64_t rows = call->queries * call->heads;
+
+    p->args.fixed.facts = (dsa_bwd::fixed_facts *)(sums + at.facts);
+    p->args.fixed.counts = (uint32_t *)(sums + at.counts);
+    p->args.fixed.softmax_scale = call->scale;
+    p->args.fixed.gain = gain_of(call->scale);
+    p->args.fixed.heads = fminf((float)call->heads, (float)DSA_BWD_WGMMA_HEADS);
+    p->args.fixed.head_blocks = (uint32_t)head_blocks(call);
+    p->clear_bytes = at.bytes;
+    p->survey.q = call->q;
+    p->survey.dout = call->dout;
+    p->survey.kv = call->kv;
+    p->survey.q_pieces = rows * call->width / 8;
+    p->survey.dout_pieces = rows * DSA_BWD_V / 8;
+    p->survey.kv_pieces = call->keys * call->width / 8;
+    p->survey.queries = (int32_t)call->queries;
+    p->survey.sums_pieces = (int64_t)(at.counts / 16);
+    p->survey_blocks = 8u * (unsigned)multiprocessors;
+}
+
 static void fill_last(struct wgmma_plan *p, const struct dsa_bwd_call *call)
 {
     const int64_t per_block = (int64_t)dsa_bwd::FINISH_THREADS;
@@ -166,7 +200,8 @@ static void fill_last(struct wgmma_plan *p, const struct dsa_bwd_call *call)
     p->last.accumulator = p->args.accumulator;
     p->last.dkv = call->dkv;
     p->last.groups = call->keys * call->width / 16;
-    p->last.factor = p->args.gain_inverse;
+    p->last.gain_inverse = p->args.gain_inverse;
+    p->last.fixed = p->args.fixed;
     p->last.sink_terms = p->args.sink_terms;
     p->last.d_sink = call->d_sink;
     p->last.queries = call->queries;
@@ -186,6 +221,10 @@ static int load(const struct dsa_bwd_wgmma_form *form, struct sab_message *msg)
         error = cudaFuncGetAttributes(&attributes, form->main);
     if (error == cudaSuccess)
         error = cudaFuncGetAttributes(&attributes, form->finish);
+    if (error == cudaSuccess && form->survey)
+        error = cudaFuncGetAttributes(&attributes, form->survey);
+    if (error == cudaSuccess && form->clear_again)
+        error = cudaFuncGetAttributes(&attributes, form->clear_again);
     return sab_cuda_check(error, "load the kernels of dsa_bwd/wgmma", msg);
 }
 
@@ -205,10 +244,12 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     struct wgmma_plan *p = (struct wgmma_plan *)calloc(1, sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
-    p->form = &(call.fp16 ? dsa_bwd_wgmma_fp16 : dsa_bwd_wgmma_bf16)[call.width == 576];
+    p->form = &forms[call.deterministic][call.fp16][call.width == 576];
     p->blocks = (unsigned)(call.queries * head_blocks(&call));
     p->clear_bytes = (uint64_t)(call.keys * call.width) * sizeof(float);
     fill_args(&p->args, &call, (uint8_t *)workspace->data);
+    if (call.deterministic)
+        fill_fixed(p, &call, problem->multiprocessors);
     fill_last(p, &call);
     status = load(p->form, msg);
     if (status == SAB_OK && p->blocks)
@@ -221,6 +262,16 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     return SAB_OK;
 }
 
+/* The products, between which everything else stands. */
+static void launch_main(const struct wgmma_plan *p, uint8_t second_pass, cudaStream_t on)
+{
+    struct dsa_bwd_wgmma_args args = p->args;
+
+    args.second_pass = second_pass;
+    if (p->blocks)
+        p->form->main<<<p->blocks, DSA_BWD_WGMMA_THREADS, p->form->shared_bytes, on>>>(args);
+}
+
 int dsa_bwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
 {
     const struct wgmma_plan *p = (const struct wgmma_plan *)plan;
@@ -229,12 +280,19 @@ int dsa_bwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
 
     if (p->clear_bytes)
         error = cudaMemsetAsync(p->args.accumulator, 0, p->clear_bytes, on);
-    if (error == cudaSuccess && p->blocks)
-        p->form->main<<<p->blocks, DSA_BWD_WGMMA_THREADS, p->form->shared_bytes, on>>>(p->args);
-    if (error == cudaSuccess)
+    if (error == cudaSuccess) {
+        if (p->survey_blocks)
+            p->form->survey<<<p->survey_blocks, DSA_BWD_SURVEY_THREADS, 0, on>>>(p->args,
+                                                                                 p->survey);
+        launch_main(p, 0, on);
+        if (p->survey_blocks) {
+            p->form->clear_again<<<p->survey_blocks, DSA_BWD_SURVEY_THREADS, 0, on>>>(p->args,
+                                                                                      p->survey);
+            launch_main(p, 1, on);
+        }
         p->form->finish<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(p->last);
-    if (error == cudaSuccess)
         error = cudaGetLastError();
+    }
     return sab_cuda_check(error, "launch dsa_bwd/wgmma", msg);
 }
 

@@ -7,6 +7,8 @@
 #include <cuda.h>
 #include <stdint.h>
 
+#include "fixed_point.cuh"
+
 enum {
     DSA_BWD_WGMMA_HEADS = 64, /* of a block of threads */
     DSA_BWD_WGMMA_KEYS = 64,  /* of a tile */
@@ -23,7 +25,7 @@ struct dsa_bwd_wgmma_args {
     const float *sink;       /* [H] */
     const int32_t *ids;      /* [T,K] */
     const int32_t *lengths;  /* [T] or NULL */
-    float *accumulator;      /* [N,D], see accumulator.cuh */
+    void *accumulator;       /* [N,D], see wgmma_add.cuh */
     float *sink_terms;       /* [T,H]: share of the sink times delta */
     int32_t keys, heads, slots;
     int32_t head_blocks;
@@ -31,6 +33,8 @@ struct dsa_bwd_wgmma_args {
     float scale_log2; /* softmax_scale * log2(e) */
     float gain_log2;
     float gain_inverse;
+    dsa_bwd::fixed_point fixed; /* where integers are added */
+    uint8_t second_pass;
 };
 
 #endif

@@ -3,7 +3,10 @@
 
 using namespace dsa_bwd;
 
-const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16[2] = {
-    {wgmma_kernel<sab::bf16, 512>, layout<512>::BYTES, finish<sab::bf16>},
-    {wgmma_kernel<sab::bf16, 576>, layout<576>::BYTES, finish<sab::bf16>},
-};
+template <int D> constexpr dsa_bwd_wgmma_form form()
+{
+    return {wgmma_kernel<sab::bf16, D, float_adder>, layout<D>::BYTES,
+            finish<sab::bf16, float_sums>, nullptr, nullptr};
+}
+
+const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16[2] = {form<512>(), form<576>()};

@@ -1,19 +1,24 @@
 /*
- * wgmma_forms.h - the kernels of dsa_bwd/wgmma for one type, and the last kernel.
+ * wgmma_forms.h - the kernels of dsa_bwd/wgmma for one type.
  */
 #ifndef DSA_BWD_WGMMA_FORMS_H
 #define DSA_BWD_WGMMA_FORMS_H
 
 #include "accumulator.cuh"
 #include "wgmma_args.h"
+#include "wgmma_survey.h"
 
 struct dsa_bwd_wgmma_form {
     void (*main)(const struct dsa_bwd_wgmma_args);
     uint32_t shared_bytes;
     void (*finish)(const dsa_bwd::finish_args);
+    /* where integers are added */
+    void (*survey)(const struct dsa_bwd_wgmma_args, const struct dsa_bwd_survey_args);
+    void (*clear_again)(const struct dsa_bwd_wgmma_args, const struct dsa_bwd_survey_args);
 };
 
-/* by width: 512, 576 */
+/* by width: 512, 576; `fixed` is that of integers */
 extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16[2], dsa_bwd_wgmma_fp16[2];
+extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16_fixed[2], dsa_bwd_wgmma_fp16_fixed[2];
 
 #endif

@@ -29,8 +29,7 @@
 #ifndef DSA_BWD_WGMMA_KERNEL_CUH
 #define DSA_BWD_WGMMA_KERNEL_CUH
 
-#include "accumulator.cuh"
-#include "wgmma_load.cuh"
+#include "wgmma_add.cuh"
 
 namespace dsa_bwd
 {
@@ -57,30 +56,7 @@ template <int D> struct schedule {
     }
 };
 
-__device__ __forceinline__ void store_matrices(uint32_t address, const uint32_t (&r)[4])
-{
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                 :
-                 : "r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-                 : "memory");
-}
-
-/* The lane, read anew: addresses that follow from it are then not kept from tile to tile. */
-__device__ __forceinline__ uint32_t fresh_lane()
-{
-    uint32_t lane;
-
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-}
-
-/* All threads of a warpgroup. */
-__device__ __forceinline__ void group_barrier(uint32_t group)
-{
-    asm volatile("bar.sync %0, 128;" : : "r"(group + 1) : "memory");
-}
-
-template <class T, int D> struct wgmma_group {
+template <class T, int D, class ADDER> struct wgmma_group {
     using where = layout<D>;
     using plan = schedule<D>;
     static constexpr bool TAIL = D > DSA_BWD_V;
@@ -91,6 +67,7 @@ template <class T, int D> struct wgmma_group {
     uint32_t group, warp, lane;
     id_list list;
     int32_t tiles;
+    ADDER adder;
     float (&dq)[128];     /* columns 256 group.. */
     float (&dq_tail)[16]; /* columns 512 + 32 group.. */
 
@@ -251,38 +228,11 @@ template <class T, int D> struct wgmma_group {
         sab::wgmma_commit();
     }
 
-    struct key_rows {
-        float *to[2]; /* rows lane / 4 and that + 8 of the warp */
-        bool active[2];
-    };
-    __device__ __forceinline__ void find_rows(key_rows &rows, int32_t id) const
-    {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const int32_t row = __shfl_sync(0xffffffffu, id, static_cast<int>(lane / 4) + 8 * r);
-            rows.active[r] = row >= 0;
-            rows.to[r] = args.accumulator + static_cast<int64_t>(max(row, 0)) * D + 4 * (lane % 4);
-        }
-    }
-    __device__ __forceinline__ void add_dkv(const float (&sum)[plan::COLUMNS / 2], int c,
-                                            const key_rows &rows) const
-    {
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            if (!rows.active[r])
-                continue;
-#pragma unroll
-            for (int j = 0; j < plan::COLUMNS / 16; j++)
-                add_vector(rows.to[r] + plan::COLUMNS * c + 16 * j, sum[8 * j + 2 * r],
-                           sum[8 * j + 2 * r + 1], sum[8 * j + 4 + 2 * r], sum[8 * j + 5 + 2 * r]);
-        }
-    }
-
     /* Chunk C and those behind it; `sums` are used in turn. In between, tile i + 1. */
     template <int C>
     __device__ __forceinline__ void dkv_steps(float (&sums)[2][plan::COLUMNS / 2], int32_t i,
                                               const uint32_t (&p)[4][4], const uint32_t (&ds)[4][4],
-                                              const key_rows &rows)
+                                              const key_rows<ADDER, D> &rows)
     {
         if constexpr (C < plan::CHUNKS) {
             if constexpr (C + 1 < plan::CHUNKS)
@@ -295,7 +245,7 @@ template <class T, int D> struct wgmma_group {
             }
             sab::wgmma_wait<plan::pending(C)>();
             sab::wgmma_hold(sums[C % 2]);
-            add_dkv(sums[C % 2], C, rows);
+            rows.template add<plan::COLUMNS>(adder, sums[C % 2], plan::COLUMNS * C);
             dkv_steps<C + 1>(sums, i, p, ds, rows);
         }
     }
@@ -304,7 +254,7 @@ template <class T, int D> struct wgmma_group {
     __device__ __forceinline__ void own_tile(int32_t i, int32_t &id, const uint8_t *shared)
     {
         uint32_t p[4][4], ds[4][4];
-        key_rows rows;
+        key_rows<ADDER, D> rows;
 
         lane = fresh_lane();
         if (i > 0)
@@ -318,7 +268,7 @@ template <class T, int D> struct wgmma_group {
             weigh(s, dp, id, p, ds, shared);
         }
         publish_ds(ds);
-        find_rows(rows, id);
+        rows.find(args, id, lane);
         id = load_id(i + 2);
         float sums[2][plan::COLUMNS / 2];
         multiply_dq(i);
@@ -394,7 +344,7 @@ template <class T, int D> struct wgmma_group {
     }
 };
 
-template <class T, int D>
+template <class T, int D, class ADDER>
 __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     wgmma_kernel(const __grid_constant__ dsa_bwd_wgmma_args args)
 {
@@ -407,25 +357,30 @@ __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     wgmma_barriers *bar = reinterpret_cast<wgmma_barriers *>(shared + layout<D>::BARRIERS);
     const id_list list(args, at.query);
     float dq[128] = {}, dq_tail[16] = {};
+    ADDER adder;
 
+    if (!adder.begin(args))
+        return;
     if (warp == 0 && sab::elect_one())
         open_block<D>(args, shared, bar, at);
     __syncwarp();
     list.find_last(bar->last);
     __syncthreads();
-    wgmma_group<T, D> me = {args,
-                            bar,
-                            sab::shared_address(shared),
-                            warp / WARPS,
-                            warp % WARPS,
-                            lane,
-                            list,
-                            count_tiles(bar),
-                            dq,
-                            dq_tail};
+    wgmma_group<T, D, ADDER> me = {args,
+                                   bar,
+                                   sab::shared_address(shared),
+                                   warp / WARPS,
+                                   warp % WARPS,
+                                   lane,
+                                   list,
+                                   count_tiles(bar),
+                                   adder,
+                                   dq,
+                                   dq_tail};
     if (me.group == 1)
         take_statistics<T, D>(args, shared, bar, at, me.warp, lane);
     me.walk(shared);
+    me.adder.end(args);
     me.store_dq(shared, at);
 #endif
 }

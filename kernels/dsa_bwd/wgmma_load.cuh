@@ -67,6 +67,29 @@ struct block_place {
     }
 };
 
+__device__ __forceinline__ void store_matrices(uint32_t address, const uint32_t (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
+/* The lane, read anew: addresses that follow from it are then not kept from tile to tile. */
+__device__ __forceinline__ uint32_t fresh_lane()
+{
+    uint32_t lane;
+
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+/* All threads of a warpgroup. */
+__device__ __forceinline__ void group_barrier(uint32_t group)
+{
+    asm volatile("bar.sync %0, 128;" : : "r"(group + 1) : "memory");
+}
+
 /* One thread: a chunk of a [T,H,width] tensor. */
 __device__ __forceinline__ void ask_chunk(uint8_t *to, uint64_t *barrier, const CUtensorMap *map,
                                           int32_t column, const block_place &at)

@@ -1,0 +1,13 @@
+#include "wgmma_forms.h"
+#include "wgmma_kernel.cuh"
+#include "wgmma_survey.cuh"
+
+using namespace dsa_bwd;
+
+template <int D> constexpr dsa_bwd_wgmma_form form()
+{
+    return {wgmma_kernel<sab::bf16, D, integer_adder>, layout<D>::BYTES,
+            finish<sab::bf16, integer_sums>, survey<sab::bf16>, clear_again};
+}
+
+const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16_fixed[2] = {form<512>(), form<576>()};
