@@ -15,7 +15,7 @@ extern const struct sab_kernel sage_fwd_mma_row;
 extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
-extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_wgmma_row;
+extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -28,6 +28,7 @@ static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
+static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
 static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmma");
 #endif
 
@@ -35,7 +36,8 @@ static const struct sab_kernel *const kernels[] = {
     &sage_fwd_cpu_row,         &sage_fwd_reference_row, &sage_fwd_mma_row,
     &sage_fwd_wgmma_row,       &sage_quant_q_cpu_row,   &sage_quant_q_reference_row,
     &sage_quant_q_vector_row,  &sage_quant_kv_cpu_row,  &sage_quant_kv_reference_row,
-    &sage_quant_kv_vector_row, &dsa_bwd_reference_row,  &dsa_bwd_wgmma_row,
+    &sage_quant_kv_vector_row, &dsa_bwd_reference_row,  &dsa_bwd_mma_row,
+    &dsa_bwd_wgmma_row,
 };
 
 static const struct sab_library library = {

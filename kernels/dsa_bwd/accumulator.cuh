@@ -21,6 +21,14 @@ constexpr int FINISH_THREADS = 256;
 constexpr int SINK_HEADS = 8; /* of a block: a sector of sink_terms */
 constexpr int SINK_ROWS = FINISH_THREADS / SINK_HEADS;
 
+__device__ __forceinline__ void add_vector(float *to, float x0, float x1, float x2, float x3)
+{
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(to), "f"(x0), "f"(x1), "f"(x2), "f"(x3)
+                 : "memory");
+}
+
 /* Sixteen columns as pairs of neighbours: pair[b][t] is columns 8 b + 2 t and the next. */
 struct column_pairs {
     float2 pair[2][4];

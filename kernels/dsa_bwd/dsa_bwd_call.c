@@ -54,6 +54,38 @@ int dsa_bwd_call_check_arch(const struct sab_problem *problem, struct sab_messag
         problem->arch / 10, problem->arch % 10);
 }
 
+float dsa_bwd_gain(const struct dsa_bwd_call *call)
+{
+    const float most = 4096.0f, gain = 1.0f / call->scale;
+
+    return gain < 1.0f ? 1.0f : gain > most ? most : gain;
+}
+
+struct limit {
+    const char *what;
+    int64_t value, most;
+};
+
+int dsa_bwd_call_check_limits(const struct dsa_bwd_call *call, int64_t block_heads,
+                              int64_t tile_keys, struct sab_message *msg)
+{
+    /* find_last() steps by a block of threads, the walk by a tile */
+    const int64_t most = INT32_MAX - (tile_keys < 512 ? 512 : tile_keys);
+    const int64_t head_blocks = (call->heads - 1) / block_heads + 1;
+    const struct limit limits[] = {
+        {"heads", call->heads, most},
+        {"slots of a row of topk_idxs", call->slots, most},
+        {"rows of q", call->queries, most / head_blocks},
+    };
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (limits[i].value > limits[i].most)
+            return sab_say(msg, SAB_UNSUPPORTED, "%s: at most %lld are served, given %lld",
+                           limits[i].what, (long long)limits[i].most, (long long)limits[i].value);
+    }
+    return SAB_OK;
+}
+
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
     return (n + unit - 1) / unit * unit;

@@ -45,6 +45,15 @@ int dsa_bwd_call_init(struct dsa_bwd_call *call, const struct sab_problem *probl
  * for. */
 int dsa_bwd_call_check_arch(const struct sab_problem *problem, struct sab_message *msg);
 
+/* The factor of P, and with softmax_scale of dS, so that one accumulator takes P dout +
+ * softmax_scale dS q: 1 / softmax_scale where that is at home in fp16. */
+float dsa_bwd_gain(const struct dsa_bwd_call *call);
+
+/* SAB_UNSUPPORTED where heads, slots or queries are beyond 32-bit arithmetic, for blocks of
+ * `block_heads` heads and tiles of `tile_keys` slots. */
+int dsa_bwd_call_check_limits(const struct dsa_bwd_call *call, int64_t block_heads,
+                              int64_t tile_keys, struct sab_message *msg);
+
 /* Bytes of the two planes of fp32 statistics of a (query, head), and of an fp32 accumulator of dkv
  * of `shards` copies: the published layout, statistics first. */
 uint64_t dsa_bwd_stats_bytes(const struct dsa_bwd_call *call);

@@ -32,6 +32,24 @@ __device__ __forceinline__ float sink_share(float lse, float sink, float folded)
     return k2 == INFINITY ? 1.0f : exp2f(k2 + folded);
 }
 
+/* What the weights of a (query, head) follow from. `gain` is a factor of P that is divided out at
+ * the end. */
+struct head_statistics {
+    float folded, delta; /* nL + log2(gain); -delta * softmax_scale */
+};
+
+/* delta is <out, dout>; the term of d_sink is stored. */
+__device__ __forceinline__ head_statistics weigh_head(float lse, float sink, float delta,
+                                                      float gain_log2, float softmax_scale,
+                                                      float *sink_term)
+{
+    const float folded = folded_lse(lse, sink);
+
+    delta = lse == INFINITY ? 0.0f : delta; /* out of an empty row says nothing */
+    *sink_term = sink_share(lse, sink, folded) * delta;
+    return {folded + gain_log2, -delta * softmax_scale};
+}
+
 } // namespace dsa_bwd
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "cuda_check.h"
 #include "dsa_bwd_call.h"
+#include "finish_host.h"
 #include "tensor_map.h"
 #include "wgmma_forms.h"
 #include "wgmma_survey.h"
@@ -44,30 +45,16 @@ static int64_t head_blocks(const struct dsa_bwd_call *call)
     return (call->heads - 1) / DSA_BWD_WGMMA_HEADS + 1;
 }
 
-struct limit {
-    const char *what;
-    int64_t value, most;
-};
-
-/* TMA coordinates and slots are 32-bit, one grid dimension holds every block. */
 static int check_call(const struct dsa_bwd_call *call, struct sab_message *msg)
 {
-    const int64_t most = INT32_MAX - DSA_BWD_WGMMA_KEYS;
-    const int64_t most_counted = call->slots ? UINT32_MAX / call->slots : most;
-    const struct limit limits[] = {
-        {"heads", call->heads, most},
-        {"slots of a row of topk_idxs", call->slots, most},
-        {"rows of q", call->queries, most / head_blocks(call)},
-        {"rows of q of a deterministic call", call->deterministic ? call->queries : 0,
-         most_counted},
-    };
+    const int64_t most = UINT32_MAX; /* what a count of slots holds */
 
-    for (const struct limit &l : limits) {
-        if (l.value > l.most)
-            return sab_say(msg, SAB_UNSUPPORTED, "%s: at most %lld are served, given %lld", l.what,
-                           (long long)l.most, (long long)l.value);
-    }
-    return SAB_OK;
+    if (call->deterministic && call->slots && call->queries > most / call->slots)
+        return sab_say(msg, SAB_UNSUPPORTED,
+                       "topk_idxs: at most %lld slots are served where bits are to be equal, given "
+                       "%lld rows of %lld",
+                       (long long)most, (long long)call->queries, (long long)call->slots);
+    return dsa_bwd_call_check_limits(call, DSA_BWD_WGMMA_HEADS, DSA_BWD_WGMMA_KEYS, msg);
 }
 
 static int init(struct dsa_bwd_call *call, const struct sab_problem *problem, unsigned flags,
@@ -138,17 +125,11 @@ static int encode_maps(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_cal
     return status;
 }
 
-/* Between 1 and 4096: the factor of P is at home in fp16 for any scale. */
-static float gain_of(float scale)
-{
-    return fminf(fmaxf(1.0f / scale, 1.0f), 4096.0f);
-}
-
 static void fill_args(struct dsa_bwd_wgmma_args *args, const struct dsa_bwd_call *call,
                       uint8_t *workspace)
 {
     const double log2_e = 1.4426950408889634;
-    const float gain = gain_of(call->scale);
+    const float gain = dsa_bwd_gain(call);
 
     args->kv = (const uint8_t *)call->kv;
     args->out = (const uint8_t *)call->out;
@@ -177,7 +158,7 @@ static void fill_fixed(struct wgmma_plan *p, const struct dsa_bwd_call *call, in
     p->args.fixed.facts = (dsa_bwd::fixed_facts *)(sums + at.facts);
     p->args.fixed.counts = (uint32_t *)(sums + at.counts);
     p->args.fixed.softmax_scale = call->scale;
-    p->args.fixed.gain = gain_of(call->scale);
+    p->args.fixed.gain = dsa_bwd_gain(call);
     p->args.fixed.heads = fminf((float)call->heads, (float)DSA_BWD_WGMMA_HEADS);
     p->args.fixed.head_blocks = (uint32_t)head_blocks(call);
     p->clear_bytes = at.bytes;
@@ -190,25 +171,6 @@ static void fill_fixed(struct wgmma_plan *p, const struct dsa_bwd_call *call, in
     p->survey.queries = (int32_t)call->queries;
     p->survey.sums_pieces = (int64_t)(at.counts / 16);
     p->survey_blocks = 8u * (unsigned)multiprocessors;
-}
-
-static void fill_last(struct wgmma_plan *p, const struct dsa_bwd_call *call)
-{
-    const int64_t per_block = (int64_t)dsa_bwd::FINISH_THREADS;
-    int64_t blocks;
-
-    p->last.accumulator = p->args.accumulator;
-    p->last.dkv = call->dkv;
-    p->last.groups = call->keys * call->width / 16;
-    p->last.gain_inverse = p->args.gain_inverse;
-    p->last.fixed = p->args.fixed;
-    p->last.sink_terms = p->args.sink_terms;
-    p->last.d_sink = call->d_sink;
-    p->last.queries = call->queries;
-    p->last.heads = call->heads;
-    p->last.sink_blocks = (unsigned)((call->heads - 1) / dsa_bwd::SINK_HEADS + 1);
-    blocks = (p->last.groups + per_block - 1) / per_block;
-    p->finish_blocks = p->last.sink_blocks + (unsigned)(blocks < (1 << 24) ? blocks : 1 << 24);
 }
 
 static int load(const struct dsa_bwd_wgmma_form *form, struct sab_message *msg)
@@ -250,7 +212,9 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     fill_args(&p->args, &call, (uint8_t *)workspace->data);
     if (call.deterministic)
         fill_fixed(p, &call, problem->multiprocessors);
-    fill_last(p, &call);
+    p->finish_blocks =
+        dsa_bwd_finish_fill(&p->last, &call, p->args.accumulator, p->args.sink_terms);
+    p->last.fixed = p->args.fixed;
     status = load(p->form, msg);
     if (status == SAB_OK && p->blocks)
         status = encode_maps(&p->args, &call, msg);

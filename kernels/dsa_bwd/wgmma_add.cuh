@@ -19,10 +19,7 @@ struct float_adder {
     }
     __device__ __forceinline__ void add(float *to, float x0, float x1, float x2, float x3)
     {
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
-                     :
-                     : "l"(to), "f"(x0), "f"(x1), "f"(x2), "f"(x3)
-                     : "memory");
+        add_vector(to, x0, x1, x2, x3);
     }
     __device__ __forceinline__ void end(const dsa_bwd_wgmma_args &) const
     {

@@ -4,7 +4,7 @@
 
 using namespace dsa_bwd;
 
-template <int D> constexpr dsa_bwd_wgmma_form form()
+template <int D> static constexpr dsa_bwd_wgmma_form form()
 {
     return {wgmma_kernel<sab::bf16, D, integer_adder>, layout<D>::BYTES,
             finish<sab::bf16, integer_sums>, survey<sab::bf16>, clear_again};

@@ -3,7 +3,7 @@
 
 using namespace dsa_bwd;
 
-template <int D> constexpr dsa_bwd_wgmma_form form()
+template <int D> static constexpr dsa_bwd_wgmma_form form()
 {
     return {wgmma_kernel<sab::fp16, D, float_adder>, layout<D>::BYTES,
             finish<sab::fp16, float_sums>, nullptr, nullptr};

@@ -355,7 +355,7 @@ __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0), lane = threadIdx.x & 31;
     const block_place at(args);
     wgmma_barriers *bar = reinterpret_cast<wgmma_barriers *>(shared + layout<D>::BARRIERS);
-    const id_list list(args, at.query);
+    const id_list list(args.ids, args.lengths, args.slots, args.keys, at.query);
     float dq[128] = {}, dq_tail[16] = {};
     ADDER adder;
 
@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     if (warp == 0 && sab::elect_one())
         open_block<D>(args, shared, bar, at);
     __syncwarp();
-    list.find_last(bar->last);
+    list.find_last<DSA_BWD_WGMMA_THREADS>(bar->last);
     __syncthreads();
     wgmma_group<T, D, ADDER> me = {args,
                                    bar,
@@ -373,7 +373,7 @@ __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
                                    warp % WARPS,
                                    lane,
                                    list,
-                                   count_tiles(bar),
+                                   count_tiles(bar->last, 2 * WARPS, DSA_BWD_WGMMA_KEYS),
                                    adder,
                                    dq,
                                    dq_tail};

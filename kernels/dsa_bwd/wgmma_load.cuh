@@ -6,6 +6,7 @@
 
 #include "dsa_bwd_call.h"
 #include "gather.cuh"
+#include "id_list.cuh"
 #include "stage.cuh"
 #include "statistics.cuh"
 #include "wgmma_args.h"
@@ -18,10 +19,6 @@ constexpr uint32_t CHUNK_BYTES = 8192; /* 64 rows of 64 columns, swizzled */
 constexpr int V_CHUNKS = DSA_BWD_V / 64;
 constexpr int PARTS = 4; /* in which rows are loaded: chunks 2p and 2p + 1, and the tail with 3 */
 constexpr int WARPS = 4; /* of a warpgroup */
-
-struct head_statistics {
-    float folded, delta; /* nL + log2(gain); -delta * softmax_scale */
-};
 
 /* All are used with parity `use % 2`, uses counted from 0; ds_full and k_free once a tile. */
 struct wgmma_barriers {
@@ -131,49 +128,6 @@ __device__ __forceinline__ void open_block(const dsa_bwd_wgmma_args &args, uint8
     }
 }
 
-/* The ids of one query. */
-struct id_list {
-    const int32_t *ids;
-    int32_t length, keys;
-
-    __device__ __forceinline__ id_list(const dsa_bwd_wgmma_args &args, int32_t query)
-        : ids(args.ids + static_cast<int64_t>(query) * args.slots), length(args.slots),
-          keys(args.keys)
-    {
-        if (args.lengths)
-            length = max(0, min(length, __ldg(args.lengths + query)));
-    }
-    /* The row of kv that a slot names, or -1. */
-    __device__ __forceinline__ int32_t at(int32_t slot) const
-    {
-        const int32_t id = slot < length ? __ldg(ids + slot) : -1;
-
-        return static_cast<uint32_t>(id) < static_cast<uint32_t>(keys) ? id : -1;
-    }
-    /* All threads: a first step to the number of tiles up to the last active slot. */
-    __device__ __forceinline__ void find_last(int32_t *last_of_warp) const
-    {
-        int32_t last = -1;
-
-        for (int32_t slot = static_cast<int32_t>(threadIdx.x); slot < length;
-             slot += DSA_BWD_WGMMA_THREADS)
-            last = at(slot) >= 0 ? slot : last;
-        last = __reduce_max_sync(0xffffffffu, last);
-        if ((threadIdx.x & 31) == 0)
-            last_of_warp[threadIdx.x / 32] = last;
-    }
-};
-
-/* Behind a barrier of all threads. */
-__device__ __forceinline__ int32_t count_tiles(const wgmma_barriers *bar)
-{
-    int32_t last = -1;
-
-    for (int w = 0; w < 2 * WARPS; w++)
-        last = max(last, bar->last[w]);
-    return (last + DSA_BWD_WGMMA_KEYS) / DSA_BWD_WGMMA_KEYS;
-}
-
 /* A warp's 16 rows of a tile of kv, in PARTS groups of copies. Lanes i and i + 16 hold the id of
  * row i, -1 for a row of zeros. */
 template <int D>
@@ -264,12 +218,8 @@ __device__ __forceinline__ void take_statistics(const dsa_bwd_wgmma_args &args, 
     if (lane < 16) {
         head_statistics s = {-INFINITY, 0.0f};
         if (at.first_head + static_cast<int32_t>(h) < args.heads) {
-            const float lse = __ldg(args.lse + row + h),
-                        sink = __ldg(args.sink + at.first_head + h);
-            const float folded = folded_lse(lse, sink);
-            delta = lse == INFINITY ? 0.0f : delta; /* out of an empty row says nothing */
-            s = {folded + args.gain_log2, -delta * args.scale};
-            args.sink_terms[row + h] = sink_share(lse, sink, folded) * delta;
+            s = weigh_head(__ldg(args.lse + row + h), __ldg(args.sink + at.first_head + h), delta,
+                           args.gain_log2, args.scale, args.sink_terms + row + h);
         }
         reinterpret_cast<head_statistics *>(shared + layout<D>::STATISTICS)[h] = s;
     }

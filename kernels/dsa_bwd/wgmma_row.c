@@ -6,9 +6,8 @@ extern const struct sab_kernel dsa_bwd_wgmma_row;
 const struct sab_kernel dsa_bwd_wgmma_row = {
     SAB_ROW(dsa_bwd),
     .name = "wgmma",
-    .help = "64 heads a block, tiles of 64 keys in turn by two warpgroups; dkv by atomics, of fp32 "
-            "or, where "
-            "bits are to be equal, of integers",
+    .help = "64 heads a block, tiles of 64 keys in turn by two warpgroups; dkv by atomics, fp32 or "
+            "integers for equal bits",
     .device = SAB_DEVICE_CUDA,
     .targets = "90a",
     .supports = dsa_bwd_wgmma_supports,

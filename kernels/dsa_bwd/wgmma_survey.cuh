@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(DSA_BWD_SURVEY_THREADS)
     record_most(&facts->kv, __float_as_uint(largest<T>(a.kv, a.kv_pieces)));
     for (int32_t t = static_cast<int32_t>(blockIdx.x); t < a.queries;
          t += static_cast<int32_t>(gridDim.x)) {
-        const id_list list(args, t);
+        const id_list list(args.ids, args.lengths, args.slots, args.keys, t);
         for (int32_t slot = static_cast<int32_t>(threadIdx.x); slot < list.length;
              slot += DSA_BWD_SURVEY_THREADS) {
             const int32_t id = list.at(slot);
