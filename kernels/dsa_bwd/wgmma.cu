@@ -26,10 +26,22 @@ struct wgmma_plan {
 };
 
 /* by deterministic, fp16 */
-static const struct dsa_bwd_wgmma_form *const forms[2][2] = {
+static const struct dsa_bwd_wgmma_form (*const forms[2][2])[2] = {
     {dsa_bwd_wgmma_bf16, dsa_bwd_wgmma_fp16},
     {dsa_bwd_wgmma_bf16_fixed, dsa_bwd_wgmma_fp16_fixed},
 };
+
+/* The forms by heads of a block: what is left over of a block costs nothing but products, another
+ * block costs as many additions to dkv. */
+static int size_of(const struct dsa_bwd_call *call)
+{
+    return call->heads <= 16 ? 0 : call->heads <= 32 ? 1 : 2;
+}
+
+static int64_t block_heads(const struct dsa_bwd_call *call)
+{
+    return 16 << size_of(call);
+}
 
 static int check_device(const struct sab_problem *problem, struct sab_message *msg)
 {
@@ -42,7 +54,7 @@ static int check_device(const struct sab_problem *problem, struct sab_message *m
 
 static int64_t head_blocks(const struct dsa_bwd_call *call)
 {
-    return (call->heads - 1) / DSA_BWD_WGMMA_HEADS + 1;
+    return (call->heads - 1) / block_heads(call) + 1;
 }
 
 static int check_call(const struct dsa_bwd_call *call, struct sab_message *msg)
@@ -54,7 +66,7 @@ static int check_call(const struct dsa_bwd_call *call, struct sab_message *msg)
                        "topk_idxs: at most %lld slots are served where bits are to be equal, given "
                        "%lld rows of %lld",
                        (long long)most, (long long)call->queries, (long long)call->slots);
-    return dsa_bwd_call_check_limits(call, DSA_BWD_WGMMA_HEADS, DSA_BWD_WGMMA_KEYS, msg);
+    return dsa_bwd_call_check_limits(call, block_heads(call), DSA_BWD_WGMMA_KEYS, msg);
 }
 
 static int init(struct dsa_bwd_call *call, const struct sab_problem *problem, unsigned flags,
@@ -90,13 +102,13 @@ int dsa_bwd_wgmma_workspace_size(const struct sab_problem *problem, uint64_t *by
     return status;
 }
 
-/* A [T,H,width] tensor in boxes of 64 heads x 64 columns of one query. */
+/* A [T,H,width] tensor in boxes of a block of heads x 64 columns of one query. */
 static int encode(CUtensorMap *map, const char *name, const uint16_t *base,
                   const struct dsa_bwd_call *call, int64_t width, struct sab_message *msg)
 {
     struct sab_map_shape shape = {};
     const int64_t size[3] = {width, call->heads, call->queries};
-    const uint32_t box[3] = {64, DSA_BWD_WGMMA_HEADS, 1};
+    const uint32_t box[3] = {64, (uint32_t)block_heads(call), 1};
     uint64_t bytes = 2;
 
     shape.name = name;
@@ -159,7 +171,7 @@ static void fill_fixed(struct wgmma_plan *p, const struct dsa_bwd_call *call, in
     p->args.fixed.counts = (uint32_t *)(sums + at.counts);
     p->args.fixed.softmax_scale = call->scale;
     p->args.fixed.gain = dsa_bwd_gain(call);
-    p->args.fixed.heads = fminf((float)call->heads, (float)DSA_BWD_WGMMA_HEADS);
+    p->args.fixed.heads = fminf((float)call->heads, (float)block_heads(call));
     p->args.fixed.head_blocks = (uint32_t)head_blocks(call);
     p->clear_bytes = at.bytes;
     p->survey.q = call->q;
@@ -206,7 +218,7 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     struct wgmma_plan *p = (struct wgmma_plan *)calloc(1, sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
-    p->form = &forms[call.deterministic][call.fp16][call.width == 576];
+    p->form = &forms[call.deterministic][call.fp16][size_of(&call)][call.width == 576];
     p->blocks = (unsigned)(call.queries * head_blocks(&call));
     p->clear_bytes = (uint64_t)(call.keys * call.width) * sizeof(float);
     fill_args(&p->args, &call, (uint8_t *)workspace->data);

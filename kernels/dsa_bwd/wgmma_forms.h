@@ -17,8 +17,9 @@ struct dsa_bwd_wgmma_form {
     void (*clear_again)(const struct dsa_bwd_wgmma_args, const struct dsa_bwd_survey_args);
 };
 
-/* by width: 512, 576; `fixed` is that of integers */
-extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16[2], dsa_bwd_wgmma_fp16[2];
-extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16_fixed[2], dsa_bwd_wgmma_fp16_fixed[2];
+/* by heads of a block: 16, 32, 64, and width: 512, 576; `fixed` is that of integers */
+extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16[3][2], dsa_bwd_wgmma_fp16[3][2];
+extern const struct dsa_bwd_wgmma_form dsa_bwd_wgmma_bf16_fixed[3][2],
+    dsa_bwd_wgmma_fp16_fixed[3][2];
 
 #endif

@@ -30,14 +30,15 @@
 #define DSA_BWD_WGMMA_KERNEL_CUH
 
 #include "wgmma_add.cuh"
+#include "wgmma_dq.cuh"
 
 namespace dsa_bwd
 {
 
 /* What differs between the widths: columns of dKV at a time, and the chunk behind which the other
  * warpgroup's tile is served. */
-template <int D> struct schedule {
-    static constexpr int COLUMNS = D == 512 ? 64 : 32;
+template <int D, int N> struct schedule {
+    static constexpr int COLUMNS = D == 512 || N < 64 ? 64 : 32;
     static constexpr int CHUNKS = D / COLUMNS;
     static constexpr int SERVE = CHUNKS - 2;
 
@@ -56,10 +57,9 @@ template <int D> struct schedule {
     }
 };
 
-template <class T, int D, class ADDER> struct wgmma_group {
-    using where = layout<D>;
-    using plan = schedule<D>;
-    static constexpr bool TAIL = D > DSA_BWD_V;
+template <class T, int D, int N, class ADDER> struct wgmma_group {
+    using where = layout<D, N>;
+    using plan = schedule<D, N>;
 
     const dsa_bwd_wgmma_args &args;
     wgmma_barriers *bar;
@@ -68,8 +68,7 @@ template <class T, int D, class ADDER> struct wgmma_group {
     id_list list;
     int32_t tiles;
     ADDER adder;
-    float (&dq)[128];     /* columns 256 group.. */
-    float (&dq_tail)[16]; /* columns 512 + 32 group.. */
+    dq_sums<T, D, N> &dq;
 
     /* Of row `lane` % 16 of the warp. */
     __device__ __forceinline__ int32_t load_id(int32_t i) const
@@ -78,15 +77,6 @@ template <class T, int D, class ADDER> struct wgmma_group {
                              static_cast<int32_t>(lane % 16);
 
         return i < tiles ? list.at(slot) : -1;
-    }
-
-    /* Where a lane stores its row of four 8x8 matrices: rows 0-7 and 8-15 of the warp, piece, which
-     * is even, then the same of piece + 1. */
-    __device__ __forceinline__ uint32_t matrix_row(uint32_t tile, uint32_t piece) const
-    {
-        return (tile + 2048 * warp + 1024 * (lane / 8 % 2) +
-                sab::swizzled_piece(lane % 8, lane / 16)) ^
-               16 * piece;
     }
 
     /* Operands at an offset of shared memory whose rows are m or n, and k. Sums of descriptors, not
@@ -100,32 +90,34 @@ template <class T, int D, class ADDER> struct wgmma_group {
         return sab::wgmma_across_k(base, CHUNK_BYTES) + offset;
     }
 
-    __device__ __forceinline__ void multiply_scores(float (&s)[32], float (&dp)[32], bool first)
+    __device__ __forceinline__ void multiply_scores(float (&s)[N / 2], float (&dp)[N / 2],
+                                                    int32_t i)
     {
-        score_part<0>(s, dp, first);
-        score_part<1>(s, dp, first);
-        score_part<2>(s, dp, first);
-        score_part<3>(s, dp, first);
+        score_part<0>(s, dp, i);
+        score_part<1>(s, dp, i);
+        score_part<2>(s, dp, i);
+        score_part<3>(s, dp, i);
         sab::wgmma_wait<0>();
         sab::wgmma_hold(s);
         sab::wgmma_hold(dp);
     }
 
     template <int P>
-    __device__ __forceinline__ void score_part(float (&s)[32], float (&dp)[32], bool first)
+    __device__ __forceinline__ void score_part(float (&s)[N / 2], float (&dp)[N / 2], int32_t i)
     {
         sab::copies_wait<PARTS - 1 - P>();
         sab::fence_async_reads();
         group_barrier(group);
-        if (first)
+        if (i < 2)
             sab::barrier_wait(&bar->loaded[P], 0);
         sab::wgmma_fence();
 #pragma unroll
         for (int c = where::first_chunk(P); c < where::chunks_end(P); c++) {
 #pragma unroll
             for (int step = 0; step < 4; step++) {
-                const uint32_t at = CHUNK_BYTES * c + 32 * step;
-                const sab::wgmma_matrix keys = along_k(where::K + at);
+                const uint32_t at = where::HEAD_CHUNK * c + 32 * step;
+                const sab::wgmma_matrix keys =
+                    along_k(where::k_of(i) + CHUNK_BYTES * c + 32 * step);
                 sab::wgmma_ss<T, sab::K_MAJOR, sab::K_MAJOR>(s, keys, along_k(where::Q + at),
                                                              c + step > 0);
                 if (c < V_CHUNKS)
@@ -137,9 +129,9 @@ template <class T, int D, class ADDER> struct wgmma_group {
     }
 
     /* P^T and dS^T in the type, exactly 0 in rows that no active slot names. */
-    __device__ __forceinline__ void weigh(const float (&s)[32], const float (&dp)[32], int32_t id,
-                                          uint32_t (&p)[4][4], uint32_t (&ds)[4][4],
-                                          const uint8_t *shared) const
+    __device__ __forceinline__ void weigh(const float (&s)[N / 2], const float (&dp)[N / 2],
+                                          int32_t id, uint32_t (&p)[N / 16][4],
+                                          uint32_t (&ds)[N / 16][4], const uint8_t *shared) const
     {
         const float4 *stats = reinterpret_cast<const float4 *>(shared + where::STATISTICS);
         uint32_t mask[2];
@@ -149,7 +141,7 @@ template <class T, int D, class ADDER> struct wgmma_group {
             mask[r] =
                 __shfl_sync(0xffffffffu, id, static_cast<int>(lane / 4) + 8 * r) < 0 ? 0 : ~0u;
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
+        for (int j = 0; j < N / 8; j++) {
             const float4 st = stats[4 * j + lane % 4];
 #pragma unroll
             for (int r = 0; r < 2; r++) {
@@ -164,65 +156,56 @@ template <class T, int D, class ADDER> struct wgmma_group {
         }
     }
 
-    __device__ __forceinline__ void publish_ds(const uint32_t (&ds)[4][4])
+    __device__ __forceinline__ void publish_ds(const uint32_t (&ds)[N / 16][4], int32_t i)
     {
 #pragma unroll
-        for (uint32_t b = 0; b < 4; b++)
-            store_matrices(matrix_row(base + where::DS, 2 * b), ds[b]);
+        for (uint32_t b = 0; b < N / 16; b++)
+            store_matrices(matrix_row(base + where::DS, 4 * where::stage_of(i) + 2 * b, warp, lane),
+                           ds[b]);
         sab::fence_async_reads();
         __syncwarp();
         if (lane == 0)
-            (void)cuda::ptx::mbarrier_arrive(&bar->ds_full);
+            (void)cuda::ptx::mbarrier_arrive(&bar->ds_full[where::stage_of(i)]);
     }
 
     /* This warpgroup's half of dQ += dS K of tile i, as one group of products. */
     __device__ __forceinline__ void multiply_dq(int32_t i)
     {
-        sab::barrier_wait(&bar->ds_full, i & 1);
+        sab::barrier_wait(&bar->ds_full[where::stage_of(i)], where::parity_of(i));
         sab::wgmma_fence();
-#pragma unroll
-        for (uint32_t step = 0; step < 4; step++) {
-            const sab::wgmma_matrix ds = across_k(where::DS + 2048 * step);
-            const uint32_t k = where::K + 2048 * step;
-            sab::wgmma_ss<T, sab::MN_MAJOR, sab::MN_MAJOR>(
-                dq, ds, across_k(4 * CHUNK_BYTES * group) + k, true);
-            if constexpr (TAIL)
-                sab::wgmma_ss<T, sab::MN_MAJOR, sab::MN_MAJOR>(
-                    dq_tail, ds, across_k(64 * group) + (k + V_CHUNKS * CHUNK_BYTES), true);
-        }
+        dq.multiply(base, group, i);
         sab::wgmma_commit();
     }
-    __device__ __forceinline__ void hold_dq()
-    {
-        sab::wgmma_hold(dq);
-        if constexpr (TAIL)
-            sab::wgmma_hold(dq_tail);
-    }
     /* Behind the wait for those products. */
-    __device__ __forceinline__ void release_k()
+    __device__ __forceinline__ void release_k(int32_t i)
     {
         if (lane == 0)
-            (void)cuda::ptx::mbarrier_arrive(&bar->k_free);
+            (void)cuda::ptx::mbarrier_arrive(&bar->k_free[where::stage_of(i)]);
+    }
+
+    __device__ __forceinline__ void await_k(int32_t i)
+    {
+        sab::barrier_wait(&bar->k_free[where::stage_of(i)], where::parity_of(i));
     }
 
     /* Columns COLUMNS c.. of P^T dO + dS^T Q, as one group of products. */
     __device__ __forceinline__ void multiply_dkv(float (&sum)[plan::COLUMNS / 2], int c,
-                                                 const uint32_t (&p)[4][4],
-                                                 const uint32_t (&ds)[4][4])
+                                                 const uint32_t (&p)[N / 16][4],
+                                                 const uint32_t (&ds)[N / 16][4])
     {
         const uint32_t column = static_cast<uint32_t>(plan::COLUMNS * c);
-        const uint32_t at = column / 64 * CHUNK_BYTES + 2 * (column % 64);
+        const uint32_t at = column / 64 * where::HEAD_CHUNK + 2 * (column % 64);
         const bool values = column < DSA_BWD_V;
 
         sab::wgmma_fence();
         if (values) {
 #pragma unroll
-            for (int b = 0; b < 4; b++)
+            for (int b = 0; b < N / 16; b++)
                 sab::wgmma_rs<T, sab::MN_MAJOR>(sum, p[b], across_k(where::DOUT + at + 2048 * b),
                                                 b > 0);
         }
 #pragma unroll
-        for (int b = 0; b < 4; b++)
+        for (int b = 0; b < N / 16; b++)
             sab::wgmma_rs<T, sab::MN_MAJOR>(sum, ds[b], across_k(where::Q + at + 2048 * b),
                                             values || b > 0);
         sab::wgmma_commit();
@@ -230,9 +213,9 @@ template <class T, int D, class ADDER> struct wgmma_group {
 
     /* Chunk C and those behind it; `sums` are used in turn. In between, tile i + 1. */
     template <int C>
-    __device__ __forceinline__ void dkv_steps(float (&sums)[2][plan::COLUMNS / 2], int32_t i,
-                                              const uint32_t (&p)[4][4], const uint32_t (&ds)[4][4],
-                                              const key_rows<ADDER, D> &rows)
+    __device__ __forceinline__ void
+    dkv_steps(float (&sums)[2][plan::COLUMNS / 2], int32_t i, const uint32_t (&p)[N / 16][4],
+              const uint32_t (&ds)[N / 16][4], const key_rows<ADDER, D> &rows)
     {
         if constexpr (C < plan::CHUNKS) {
             if constexpr (C + 1 < plan::CHUNKS)
@@ -253,39 +236,39 @@ template <class T, int D, class ADDER> struct wgmma_group {
     /* Tile i, from the gather to dKV, and dQ of tile i + 1. `id` is that of tile i. */
     __device__ __forceinline__ void own_tile(int32_t i, int32_t &id, const uint8_t *shared)
     {
-        uint32_t p[4][4], ds[4][4];
+        uint32_t p[N / 16][4], ds[N / 16][4];
         key_rows<ADDER, D> rows;
 
         lane = fresh_lane();
-        if (i > 0)
-            sab::barrier_wait(&bar->k_free, (i - 1) & 1);
-        gather_rows<D>(base + where::K, args.kv, id, warp, lane);
+        if (i >= where::STAGES)
+            await_k(i - where::STAGES);
+        gather_rows<D>(base + where::k_of(i), args.kv, id, warp, lane);
         {
-            float s[32], dp[32];
-            multiply_scores(s, dp, i < 2);
+            float s[N / 2], dp[N / 2];
+            multiply_scores(s, dp, i);
             if (i < 2)
                 sab::barrier_wait(&bar->statistics, 0);
             weigh(s, dp, id, p, ds, shared);
         }
-        publish_ds(ds);
+        publish_ds(ds, i);
         rows.find(args, id, lane);
         id = load_id(i + 2);
         float sums[2][plan::COLUMNS / 2];
         multiply_dq(i);
         multiply_dkv(sums[0], 0, p, ds);
         sab::wgmma_wait<1>();
-        hold_dq();
-        release_k();
+        dq.hold();
+        release_k(i);
         dkv_steps<0>(sums, i, p, ds, rows);
         sab::wgmma_wait<0>();
-        hold_dq();
+        dq.hold();
 #pragma unroll
-        for (int b = 0; b < 4; b++) {
+        for (int b = 0; b < N / 16; b++) {
             sab::wgmma_hold(p[b]);
             sab::wgmma_hold(ds[b]);
         }
         if (i + 1 < tiles)
-            release_k();
+            release_k(i + 1);
     }
 
     /* All tiles. */
@@ -293,58 +276,41 @@ template <class T, int D, class ADDER> struct wgmma_group {
     {
         int32_t id = load_id(static_cast<int32_t>(group));
 
-        hold_dq(); /* zeros of their own */
+        dq.hold(); /* zeros of their own */
         if (group == 1 && tiles > 0) {
             multiply_dq(0);
             sab::wgmma_wait<0>();
-            hold_dq();
-            release_k();
+            dq.hold();
+            release_k(0);
         }
 #pragma unroll 1
         for (int32_t i = static_cast<int32_t>(group); i < tiles; i += 2)
             own_tile(i, id, shared);
-        if (tiles > 0)
-            sab::barrier_wait(&bar->k_free, (tiles - 1) & 1);
+#pragma unroll
+        for (int32_t s = 0; s < where::STAGES; s++) {
+            if (tiles > s)
+                await_k(tiles - 1 - s);
+        }
     }
 
     /* dQ into the place of K, and from there to global memory. */
     __device__ __forceinline__ void store_dq(uint8_t *shared, const block_place &at)
     {
-        const uint32_t tile = base + where::K + 4 * CHUNK_BYTES * group;
-
-#pragma unroll
-        for (uint32_t j = 0; j < 16; j++)
-            store_pieces(tile + j / 4 * CHUNK_BYTES, 2 * (j % 4), &dq[8 * j]);
-        if constexpr (TAIL) {
-#pragma unroll
-            for (uint32_t j = 0; j < 2; j++)
-                store_pieces(base + where::K + V_CHUNKS * CHUNK_BYTES, 4 * group + 2 * j,
-                             &dq_tail[8 * j]);
-        }
+        dq.put_down(shared, group, warp, lane, args.gain_inverse);
         sab::fence_async_reads();
         __syncthreads();
         if (warp != 0 || !sab::elect_one())
             return;
         for (int c = 4 * static_cast<int>(group); c < where::CHUNKS; c++) {
-            if (c < 4 * static_cast<int>(group) + 4 || (TAIL && group == 1))
-                put_chunk(&args.dq, shared + where::K + c * CHUNK_BYTES, 64 * c, at);
+            if (c < 4 * static_cast<int>(group) + 4 || group == 1)
+                put_chunk(&args.dq, shared + where::K + c * where::HEAD_CHUNK, 64 * c, at);
         }
         cuda::ptx::cp_async_bulk_commit_group();
         cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>());
     }
-    __device__ __forceinline__ void store_pieces(uint32_t tile, uint32_t piece,
-                                                 const float *d) const
-    {
-        uint32_t packed[4];
-
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            packed[i] = T::pack(d[2 * i] * args.gain_inverse, d[2 * i + 1] * args.gain_inverse);
-        store_matrices(matrix_row(tile, piece), packed);
-    }
 };
 
-template <class T, int D, class ADDER>
+template <class T, int D, int N, class ADDER>
 __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     wgmma_kernel(const __grid_constant__ dsa_bwd_wgmma_args args)
 {
@@ -353,32 +319,32 @@ __global__ void __launch_bounds__(DSA_BWD_WGMMA_THREADS, 1)
     extern __shared__ __align__(1024) uint8_t shared[];
     /* by shuffle, so that the compiler knows that it is uniform */
     const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0), lane = threadIdx.x & 31;
-    const block_place at(args);
-    wgmma_barriers *bar = reinterpret_cast<wgmma_barriers *>(shared + layout<D>::BARRIERS);
+    const block_place at(args, N);
+    wgmma_barriers *bar = reinterpret_cast<wgmma_barriers *>(shared + layout<D, N>::BARRIERS);
     const id_list list(args.ids, args.lengths, args.slots, args.keys, at.query);
-    float dq[128] = {}, dq_tail[16] = {};
+    dq_sums<T, D, N> dq;
     ADDER adder;
 
     if (!adder.begin(args))
         return;
+    dq.clear();
     if (warp == 0 && sab::elect_one())
-        open_block<D>(args, shared, bar, at);
+        open_block<D, N>(args, shared, bar, at);
     __syncwarp();
     list.find_last<DSA_BWD_WGMMA_THREADS>(bar->last);
     __syncthreads();
-    wgmma_group<T, D, ADDER> me = {args,
-                                   bar,
-                                   sab::shared_address(shared),
-                                   warp / WARPS,
-                                   warp % WARPS,
-                                   lane,
-                                   list,
-                                   count_tiles(bar->last, 2 * WARPS, DSA_BWD_WGMMA_KEYS),
-                                   adder,
-                                   dq,
-                                   dq_tail};
+    wgmma_group<T, D, N, ADDER> me = {args,
+                                      bar,
+                                      sab::shared_address(shared),
+                                      warp / WARPS,
+                                      warp % WARPS,
+                                      lane,
+                                      list,
+                                      count_tiles(bar->last, 2 * WARPS, DSA_BWD_WGMMA_KEYS),
+                                      adder,
+                                      dq};
     if (me.group == 1)
-        take_statistics<T, D>(args, shared, bar, at, me.warp, lane);
+        take_statistics<T, D, N>(args, shared, bar, at, me.warp, lane);
     me.walk(shared);
     me.adder.end(args);
     me.store_dq(shared, at);

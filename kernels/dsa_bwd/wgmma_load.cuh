@@ -20,27 +20,49 @@ constexpr int V_CHUNKS = DSA_BWD_V / 64;
 constexpr int PARTS = 4; /* in which rows are loaded: chunks 2p and 2p + 1, and the tail with 3 */
 constexpr int WARPS = 4; /* of a warpgroup */
 
-/* All are used with parity `use % 2`, uses counted from 0; ds_full and k_free once a tile. */
+/* All are used with parity `use % 2`, uses counted from 0. */
 struct wgmma_barriers {
     uint64_t loaded[PARTS]; /* q and dout, by TMA */
     uint64_t statistics;    /* 4 warps */
-    uint64_t ds_full;       /* 4 warps of the owner of the tile */
-    uint64_t k_free;        /* 8 warps: the products of dq are done */
+    /* once a tile, by its stage */
+    uint64_t ds_full[2]; /* 4 warps of the owner of the tile */
+    uint64_t k_free[2];  /* 8 warps: the products of dq are done */
     int32_t last[2 * WARPS];
 };
 
-template <int D> struct layout {
+/* N heads. Of 32 heads or fewer, two tiles are under way at a time: rows of dS are 64 columns wide,
+ * a half for each. */
+template <int D, int N> struct layout {
     static constexpr int CHUNKS = D / 64;
+    static constexpr int STAGES = N == 64 ? 1 : 2;
+    static constexpr uint32_t HEAD_CHUNK = 128 * N;
+    static constexpr uint32_t K_BYTES = CHUNKS * CHUNK_BYTES;
     static constexpr uint32_t Q = 0;
-    static constexpr uint32_t DOUT = Q + CHUNKS * CHUNK_BYTES;
-    static constexpr uint32_t K = DOUT + V_CHUNKS * CHUNK_BYTES; /* at the end, dq */
-    static constexpr uint32_t DS = K + CHUNKS * CHUNK_BYTES;     /* rows are keys, columns heads */
+    static constexpr uint32_t DOUT = Q + CHUNKS * HEAD_CHUNK;
+    static constexpr uint32_t K = DOUT + V_CHUNKS * HEAD_CHUNK; /* at the end, dq */
+    static constexpr uint32_t DS = K + STAGES * K_BYTES;        /* rows are keys, columns heads */
     static constexpr uint32_t STATISTICS = DS + CHUNK_BYTES;
     static constexpr uint32_t BARRIERS =
-        STATISTICS + DSA_BWD_WGMMA_HEADS * static_cast<uint32_t>(sizeof(head_statistics));
+        STATISTICS + N * static_cast<uint32_t>(sizeof(head_statistics));
     static constexpr uint32_t BYTES = BARRIERS + static_cast<uint32_t>(sizeof(wgmma_barriers));
     static_assert(BYTES <= 227 * 1024);
 
+    __host__ __device__ static constexpr uint32_t stage_of(int32_t i)
+    {
+        return static_cast<uint32_t>(i) % STAGES;
+    }
+    __host__ __device__ static constexpr uint32_t parity_of(int32_t i)
+    {
+        return static_cast<uint32_t>(i) / STAGES % 2;
+    }
+    __host__ __device__ static constexpr uint32_t k_of(int32_t i)
+    {
+        return K + K_BYTES * stage_of(i);
+    }
+    __host__ __device__ static constexpr uint32_t ds_of(int32_t i)
+    {
+        return DS + 64 * stage_of(i);
+    }
     /* Chunks of part p of a row of q or kv. */
     __host__ __device__ static constexpr int first_chunk(int p)
     {
@@ -56,10 +78,10 @@ template <int D> struct layout {
 struct block_place {
     int32_t query, first_head;
 
-    __device__ __forceinline__ explicit block_place(const dsa_bwd_wgmma_args &args)
+    __device__ __forceinline__ block_place(const dsa_bwd_wgmma_args &args, int32_t heads)
         : query(static_cast<int32_t>(blockIdx.x / static_cast<uint32_t>(args.head_blocks))),
           first_head(static_cast<int32_t>(blockIdx.x % static_cast<uint32_t>(args.head_blocks)) *
-                     DSA_BWD_WGMMA_HEADS)
+                     heads)
     {
     }
 };
@@ -70,6 +92,24 @@ __device__ __forceinline__ void store_matrices(uint32_t address, const uint32_t 
                  :
                  : "r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                  : "memory");
+}
+
+/* The same of transposed matrices: what a lane has of row g goes to rows 2t and 2t+1. */
+__device__ __forceinline__ void store_matrices_across(uint32_t address, const uint32_t (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
+/* Where a lane stores its row of four 8x8 matrices of a tile: rows 0-7 and 8-15 of the warp, piece,
+ * which is even, then the same of piece + 1. */
+__device__ __forceinline__ uint32_t matrix_row(uint32_t tile, uint32_t piece, uint32_t warp,
+                                               uint32_t lane)
+{
+    return (tile + 2048 * warp + 1024 * (lane / 8 % 2) + sab::swizzled_piece(lane % 8, lane / 16)) ^
+           16 * piece;
 }
 
 /* The lane, read anew: addresses that follow from it are then not kept from tile to tile. */
@@ -105,26 +145,30 @@ __device__ __forceinline__ void put_chunk(const CUtensorMap *map, const uint8_t 
 }
 
 /* One thread: opens the barriers and asks for q and dout. */
-template <int D>
+template <int D, int N>
 __device__ __forceinline__ void open_block(const dsa_bwd_wgmma_args &args, uint8_t *shared,
                                            wgmma_barriers *bar, const block_place &at)
 {
-    using where = layout<D>;
+    using where = layout<D, N>;
 
     for (int p = 0; p < PARTS; p++)
         sab::barrier_init(&bar->loaded[p], 1);
     sab::barrier_init(&bar->statistics, WARPS);
-    sab::barrier_init(&bar->ds_full, WARPS);
-    sab::barrier_init(&bar->k_free, 2 * WARPS);
+    for (int i = 0; i < where::STAGES; i++) {
+        sab::barrier_init(&bar->ds_full[i], WARPS);
+        sab::barrier_init(&bar->k_free[i], 2 * WARPS);
+    }
     sab::barriers_publish();
     for (int p = 0; p < PARTS; p++) {
         const int first = where::first_chunk(p), end = where::chunks_end(p);
-        sab::expect_boxes(&bar->loaded[p], CHUNK_BYTES * static_cast<uint32_t>(end - first + 2));
+        sab::expect_boxes(&bar->loaded[p],
+                          where::HEAD_CHUNK * static_cast<uint32_t>(end - first + 2));
         for (int c = first; c < end; c++)
-            ask_chunk(shared + where::Q + c * CHUNK_BYTES, &bar->loaded[p], &args.q, 64 * c, at);
-        for (int c = first; c < first + 2; c++)
-            ask_chunk(shared + where::DOUT + c * CHUNK_BYTES, &bar->loaded[p], &args.dout, 64 * c,
+            ask_chunk(shared + where::Q + c * where::HEAD_CHUNK, &bar->loaded[p], &args.q, 64 * c,
                       at);
+        for (int c = first; c < first + 2; c++)
+            ask_chunk(shared + where::DOUT + c * where::HEAD_CHUNK, &bar->loaded[p], &args.dout,
+                      64 * c, at);
     }
 }
 
@@ -150,7 +194,7 @@ __device__ __forceinline__ void gather_rows(uint32_t tile, const uint8_t *kv, in
 #pragma unroll
     for (int p = 0; p < PARTS; p++) {
 #pragma unroll
-        for (int c = layout<D>::first_chunk(p); c < layout<D>::chunks_end(p); c++) {
+        for (int c = layout<D, 64>::first_chunk(p); c < layout<D, 64>::chunks_end(p); c++) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sab::copy_piece((i % 2 ? odd : even) + 1024 * (i / 2) + CHUNK_BYTES * c,
@@ -160,12 +204,12 @@ __device__ __forceinline__ void gather_rows(uint32_t tile, const uint8_t *kv, in
     }
 }
 
-/* Half of <out, dout> over the columns of a lane: 8 at `column`, of one head. */
-template <class T>
+/* Half of <out, dout> over the columns of a lane: 8 at `column`, of one head of N. */
+template <class T, int N>
 __device__ __forceinline__ float dot8(const uint4 &out, const uint8_t *dout_tile, uint32_t head,
                                       uint32_t column)
 {
-    const uint4 dout = *reinterpret_cast<const uint4 *>(dout_tile + column / 64 * CHUNK_BYTES +
+    const uint4 dout = *reinterpret_cast<const uint4 *>(dout_tile + column / 64 * (128 * N) +
                                                         sab::swizzled_piece(head, column / 8 % 8));
     const uint32_t a[4] = {out.x, out.y, out.z, out.w}, b[4] = {dout.x, dout.y, dout.z, dout.w};
     float sum = 0.0f;
@@ -178,23 +222,24 @@ __device__ __forceinline__ float dot8(const uint4 &out, const uint8_t *dout_tile
     return sum;
 }
 
-/* A warpgroup: statistics of the heads of the block, and their terms of d_sink. A warp has 16
- * heads, in batches of 8. */
-template <class T, int D>
+/* A warpgroup: statistics of the heads of the block, and their terms of d_sink. Heads come
+ * in batches of at most 8. */
+template <class T, int D, int N>
 __device__ __forceinline__ void take_statistics(const dsa_bwd_wgmma_args &args, uint8_t *shared,
                                                 wgmma_barriers *bar, const block_place &at,
                                                 uint32_t warp, uint32_t lane)
 {
-    const uint8_t *dout = shared + layout<D>::DOUT;
+    constexpr uint32_t HEADS = N / WARPS, BATCH = HEADS < 8 ? HEADS : 8; /* of a warp */
+    const uint8_t *dout = shared + layout<D, N>::DOUT;
     const int64_t row = static_cast<int64_t>(at.query) * args.heads + at.first_head;
     float delta = 0.0f;
 
 #pragma unroll 1
-    for (uint32_t batch = 0; batch < 16; batch += 8) {
-        uint4 out[8][2];
+    for (uint32_t batch = 0; batch < HEADS; batch += BATCH) {
+        uint4 out[BATCH][2];
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t h = 16 * warp + batch + i;
+        for (uint32_t i = 0; i < BATCH; i++) {
+            const uint32_t h = HEADS * warp + batch + i;
             const bool present = at.first_head + static_cast<int32_t>(h) < args.heads;
             const uint4 *from =
                 reinterpret_cast<const uint4 *>(args.out + (row + h) * (2 * DSA_BWD_V)) + lane;
@@ -204,24 +249,24 @@ __device__ __forceinline__ void take_statistics(const dsa_bwd_wgmma_args &args, 
         for (int p = 0; p < PARTS && batch == 0; p++)
             sab::barrier_wait(&bar->loaded[p], 0);
 #pragma unroll
-        for (uint32_t i = 0; i < 8; i++) {
-            const uint32_t h = 16 * warp + batch + i;
-            float sum =
-                dot8<T>(out[i][0], dout, h, 8 * lane) + dot8<T>(out[i][1], dout, h, 256 + 8 * lane);
+        for (uint32_t i = 0; i < BATCH; i++) {
+            const uint32_t h = HEADS * warp + batch + i;
+            float sum = dot8<T, N>(out[i][0], dout, h, 8 * lane) +
+                        dot8<T, N>(out[i][1], dout, h, 256 + 8 * lane);
 #pragma unroll
             for (int step = 16; step > 0; step /= 2)
                 sum += __shfl_xor_sync(0xffffffffu, sum, step);
             delta = lane == batch + i ? sum : delta;
         }
     }
-    const uint32_t h = 16 * warp + lane;
-    if (lane < 16) {
+    const uint32_t h = HEADS * warp + lane;
+    if (lane < HEADS) {
         head_statistics s = {-INFINITY, 0.0f};
         if (at.first_head + static_cast<int32_t>(h) < args.heads) {
             s = weigh_head(__ldg(args.lse + row + h), __ldg(args.sink + at.first_head + h), delta,
                            args.gain_log2, args.scale, args.sink_terms + row + h);
         }
-        reinterpret_cast<head_statistics *>(shared + layout<D>::STATISTICS)[h] = s;
+        reinterpret_cast<head_statistics *>(shared + layout<D, N>::STATISTICS)[h] = s;
     }
     __syncwarp();
     if (lane == 0)
