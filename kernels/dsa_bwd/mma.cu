@@ -10,13 +10,14 @@
 
 #include "cuda_check.h"
 #include "dsa_bwd_call.h"
-#include "finish_host.h"
+#include "finish.h"
 #include "mma_forms.h"
 
 struct mma_plan {
     struct dsa_bwd_mma_args args;
     dsa_bwd::finish_args last;
     const struct dsa_bwd_mma_form *form;
+    void (*finish)(const dsa_bwd::finish_args);
     unsigned blocks, finish_blocks;
     uint64_t clear_bytes;
 };
@@ -85,16 +86,16 @@ static void fill_args(struct dsa_bwd_mma_args *args, const struct dsa_bwd_call *
     args->gain_inverse = 1.0f / gain;
 }
 
-static int load(const struct dsa_bwd_mma_form *form, struct sab_message *msg)
+static int load(const struct mma_plan *p, struct sab_message *msg)
 {
     cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncSetAttribute(
-        form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)form->shared_bytes);
+        p->form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
 
     if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, form->main);
+        error = cudaFuncGetAttributes(&attributes, p->form->main);
     if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, form->finish);
+        error = cudaFuncGetAttributes(&attributes, p->finish);
     return sab_cuda_check(error, "load the kernels of dsa_bwd/mma", msg);
 }
 
@@ -111,20 +112,21 @@ int dsa_bwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer 
                                         SAB_DEVICE_CUDA, msg);
     if (status != SAB_OK)
         return status;
-    const struct dsa_bwd_mma_form *form =
-        &(call.fp16 ? dsa_bwd_mma_fp16 : dsa_bwd_mma_bf16)[call.width == 576];
-    status = load(form, msg);
-    if (status != SAB_OK)
-        return status;
     struct mma_plan *p = (struct mma_plan *)calloc(1, sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
-    p->form = form;
+    p->form = &(call.fp16 ? dsa_bwd_mma_fp16 : dsa_bwd_mma_bf16)[call.width == 576];
+    p->finish = dsa_bwd_finish[0][call.fp16];
     fill_args(&p->args, &call, (uint8_t *)workspace->data);
     p->blocks = (unsigned)(call.queries * p->args.head_blocks);
     p->clear_bytes = (uint64_t)(call.keys * call.width) * sizeof(float);
     p->finish_blocks =
         dsa_bwd_finish_fill(&p->last, &call, p->args.accumulator, p->args.sink_terms);
+    status = load(p, msg);
+    if (status != SAB_OK) {
+        free(p);
+        return status;
+    }
     *plan = p;
     return SAB_OK;
 }
@@ -140,7 +142,7 @@ int dsa_bwd_mma_launch(void *plan, void *stream, struct sab_message *msg)
     if (error == cudaSuccess) {
         if (p->blocks)
             p->form->main<<<p->blocks, DSA_BWD_MMA_THREADS, p->form->shared_bytes, on>>>(p->args);
-        p->form->finish<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(p->last);
+        p->finish<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(p->last);
         error = cudaGetLastError();
     }
     return sab_cuda_check(error, "launch dsa_bwd/mma", msg);

@@ -4,13 +4,11 @@
 #ifndef DSA_BWD_MMA_FORMS_H
 #define DSA_BWD_MMA_FORMS_H
 
-#include "accumulator.cuh"
 #include "mma_args.h"
 
 struct dsa_bwd_mma_form {
     void (*main)(const struct dsa_bwd_mma_args);
     uint32_t shared_bytes;
-    void (*finish)(const dsa_bwd::finish_args);
 };
 
 /* by width: 512, 576 */

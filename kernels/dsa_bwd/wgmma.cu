@@ -11,16 +11,17 @@
 
 #include "cuda_check.h"
 #include "dsa_bwd_call.h"
-#include "finish_host.h"
+#include "finish.h"
 #include "tensor_map.h"
 #include "wgmma_forms.h"
-#include "wgmma_survey.h"
+#include "wgmma_survey.cuh"
 
 struct wgmma_plan {
     struct dsa_bwd_wgmma_args args;
-    struct dsa_bwd_survey_args survey;
+    dsa_bwd::survey_args survey;
     dsa_bwd::finish_args last;
     const struct dsa_bwd_wgmma_form *form;
+    uint8_t fp16, integers;
     unsigned blocks, finish_blocks, survey_blocks;
     uint64_t clear_bytes;
 };
@@ -182,23 +183,27 @@ static void fill_fixed(struct wgmma_plan *p, const struct dsa_bwd_call *call, in
     p->survey.kv_pieces = call->keys * call->width / 8;
     p->survey.queries = (int32_t)call->queries;
     p->survey.sums_pieces = (int64_t)(at.counts / 16);
-    p->survey_blocks = 8u * (unsigned)multiprocessors;
+    p->survey_blocks = 8u * (unsigned)(multiprocessors > 0 ? multiprocessors : 1);
 }
 
-static int load(const struct dsa_bwd_wgmma_form *form, struct sab_message *msg)
-{
-    cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncSetAttribute(
-        form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)form->shared_bytes);
+/* by fp16 */
+static void (*const survey_forms[2])(const struct dsa_bwd_wgmma_args,
+                                     const dsa_bwd::survey_args) = {dsa_bwd::survey<sab::bf16>,
+                                                                    dsa_bwd::survey<sab::fp16>};
 
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, form->main);
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, form->finish);
-    if (error == cudaSuccess && form->survey)
-        error = cudaFuncGetAttributes(&attributes, form->survey);
-    if (error == cudaSuccess && form->clear_again)
-        error = cudaFuncGetAttributes(&attributes, form->clear_again);
+static int load(const struct wgmma_plan *p, struct sab_message *msg)
+{
+    const void *const kernels[] = {
+        (const void *)p->form->main, (const void *)dsa_bwd_finish[p->integers][p->fp16],
+        (const void *)survey_forms[p->fp16], (const void *)dsa_bwd::clear_again};
+    cudaError_t error = cudaFuncSetAttribute(
+        p->form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
+
+    for (const void *kernel : kernels) {
+        cudaFuncAttributes attributes;
+        if (error == cudaSuccess)
+            error = cudaFuncGetAttributes(&attributes, kernel);
+    }
     return sab_cuda_check(error, "load the kernels of dsa_bwd/wgmma", msg);
 }
 
@@ -218,6 +223,8 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     struct wgmma_plan *p = (struct wgmma_plan *)calloc(1, sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
+    p->fp16 = call.fp16;
+    p->integers = call.deterministic;
     p->form = &forms[call.deterministic][call.fp16][size_of(&call)][call.width == 576];
     p->blocks = (unsigned)(call.queries * head_blocks(&call));
     p->clear_bytes = (uint64_t)(call.keys * call.width) * sizeof(float);
@@ -227,7 +234,7 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     p->finish_blocks =
         dsa_bwd_finish_fill(&p->last, &call, p->args.accumulator, p->args.sink_terms);
     p->last.fixed = p->args.fixed;
-    status = load(p->form, msg);
+    status = load(p, msg);
     if (status == SAB_OK && p->blocks)
         status = encode_maps(&p->args, &call, msg);
     if (status != SAB_OK) {
@@ -238,7 +245,7 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     return SAB_OK;
 }
 
-/* The products, between which everything else stands. */
+/* The pass of products and additions. */
 static void launch_main(const struct wgmma_plan *p, uint8_t second_pass, cudaStream_t on)
 {
     struct dsa_bwd_wgmma_args args = p->args;
@@ -257,16 +264,17 @@ int dsa_bwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
     if (p->clear_bytes)
         error = cudaMemsetAsync(p->args.accumulator, 0, p->clear_bytes, on);
     if (error == cudaSuccess) {
-        if (p->survey_blocks)
-            p->form->survey<<<p->survey_blocks, DSA_BWD_SURVEY_THREADS, 0, on>>>(p->args,
-                                                                                 p->survey);
+        if (p->integers)
+            survey_forms[p->fp16]<<<p->survey_blocks, dsa_bwd::SURVEY_THREADS, 0, on>>>(p->args,
+                                                                                        p->survey);
         launch_main(p, 0, on);
-        if (p->survey_blocks) {
-            p->form->clear_again<<<p->survey_blocks, DSA_BWD_SURVEY_THREADS, 0, on>>>(p->args,
-                                                                                      p->survey);
+        if (p->integers) {
+            dsa_bwd::clear_again<<<p->survey_blocks, dsa_bwd::SURVEY_THREADS, 0, on>>>(p->args,
+                                                                                       p->survey);
             launch_main(p, 1, on);
         }
-        p->form->finish<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(p->last);
+        dsa_bwd_finish[p->integers][p->fp16]<<<p->finish_blocks, dsa_bwd::FINISH_THREADS, 0, on>>>(
+            p->last);
         error = cudaGetLastError();
     }
     return sab_cuda_check(error, "launch dsa_bwd/wgmma", msg);

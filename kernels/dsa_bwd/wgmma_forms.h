@@ -4,17 +4,11 @@
 #ifndef DSA_BWD_WGMMA_FORMS_H
 #define DSA_BWD_WGMMA_FORMS_H
 
-#include "accumulator.cuh"
 #include "wgmma_args.h"
-#include "wgmma_survey.h"
 
 struct dsa_bwd_wgmma_form {
     void (*main)(const struct dsa_bwd_wgmma_args);
     uint32_t shared_bytes;
-    void (*finish)(const dsa_bwd::finish_args);
-    /* where integers are added */
-    void (*survey)(const struct dsa_bwd_wgmma_args, const struct dsa_bwd_survey_args);
-    void (*clear_again)(const struct dsa_bwd_wgmma_args, const struct dsa_bwd_survey_args);
 };
 
 /* by heads of a block: 16, 32, 64, and width: 512, 576; `fixed` is that of integers */

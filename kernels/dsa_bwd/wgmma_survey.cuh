@@ -6,20 +6,28 @@
 #define DSA_BWD_WGMMA_SURVEY_CUH
 
 #include "wgmma_load.cuh"
-#include "wgmma_survey.h"
 
 namespace dsa_bwd
 {
 
+constexpr int SURVEY_THREADS = 256;
+
+struct survey_args {
+    const uint16_t *q, *dout, *kv;
+    int64_t q_pieces, dout_pieces, kv_pieces; /* of 8 elements */
+    int64_t sums_pieces;                      /* of 16 bytes, of the accumulator */
+    int32_t queries;
+};
+
 /* Of the pieces of this thread. */
 template <class T> __device__ __forceinline__ float largest(const uint16_t *base, int64_t pieces)
 {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * DSA_BWD_SURVEY_THREADS;
+    const int64_t step = static_cast<int64_t>(gridDim.x) * SURVEY_THREADS;
     float most = 0.0f;
 
 #pragma unroll 4
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * DSA_BWD_SURVEY_THREADS + threadIdx.x;
-         i < pieces; i += step) {
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * SURVEY_THREADS + threadIdx.x; i < pieces;
+         i += step) {
         const uint4 piece = __ldg(reinterpret_cast<const uint4 *>(base) + i);
         const uint32_t pairs[4] = {piece.x, piece.y, piece.z, piece.w};
 #pragma unroll
@@ -40,9 +48,8 @@ __device__ __forceinline__ void record_most(uint32_t *fact, uint32_t value)
 }
 
 template <class T>
-__global__ void __launch_bounds__(DSA_BWD_SURVEY_THREADS)
-    survey(const __grid_constant__ dsa_bwd_wgmma_args args,
-           const __grid_constant__ dsa_bwd_survey_args a)
+__global__ void __launch_bounds__(SURVEY_THREADS)
+    survey(const __grid_constant__ dsa_bwd_wgmma_args args, const __grid_constant__ survey_args a)
 {
     fixed_facts *facts = args.fixed.facts;
     uint32_t count = 0;
@@ -54,7 +61,7 @@ __global__ void __launch_bounds__(DSA_BWD_SURVEY_THREADS)
          t += static_cast<int32_t>(gridDim.x)) {
         const id_list list(args.ids, args.lengths, args.slots, args.keys, t);
         for (int32_t slot = static_cast<int32_t>(threadIdx.x); slot < list.length;
-             slot += DSA_BWD_SURVEY_THREADS) {
+             slot += SURVEY_THREADS) {
             const int32_t id = list.at(slot);
             if (id >= 0)
                 count = max(count, atomicAdd(args.fixed.counts + id, 1) + 1);
@@ -64,15 +71,15 @@ __global__ void __launch_bounds__(DSA_BWD_SURVEY_THREADS)
 }
 
 /* The sums, where a second pass will add. */
-static __global__ void __launch_bounds__(DSA_BWD_SURVEY_THREADS)
+__global__ void __launch_bounds__(SURVEY_THREADS)
     clear_again(const __grid_constant__ dsa_bwd_wgmma_args args,
-                const __grid_constant__ dsa_bwd_survey_args a)
+                const __grid_constant__ survey_args a)
 {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * DSA_BWD_SURVEY_THREADS;
+    const int64_t step = static_cast<int64_t>(gridDim.x) * SURVEY_THREADS;
 
     if (!args.fixed.second_pass())
         return;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * DSA_BWD_SURVEY_THREADS + threadIdx.x;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * SURVEY_THREADS + threadIdx.x;
          i < a.sums_pieces; i += step)
         static_cast<uint4 *>(args.accumulator)[i] = uint4{};
 }

@@ -1,11 +1,14 @@
 /*
- * finish_host.h - the last kernel of a call, as a plan keeps it.
+ * finish.h - the last kernel of a call, as a plan keeps it.
  */
-#ifndef DSA_BWD_FINISH_HOST_H
-#define DSA_BWD_FINISH_HOST_H
+#ifndef DSA_BWD_FINISH_H
+#define DSA_BWD_FINISH_H
 
 #include "accumulator.cuh"
 #include "dsa_bwd_call.h"
+
+/* by integers, fp16 */
+extern void (*const dsa_bwd_finish[2][2])(const dsa_bwd::finish_args);
 
 /* Fills all of `args` but `fixed`, and returns the blocks to launch. `sink_terms` is at the start
  * of the statistics. */
