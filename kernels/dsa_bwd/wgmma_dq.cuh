@@ -17,7 +17,7 @@ template <class T> __device__ __forceinline__ uint32_t pack_scaled(const float *
     return T::pack(pair[0] * factor, pair[1] * factor);
 }
 
-/* 32 heads or fewer, dQ^T += K^T dS^T^T: columns are m, heads n. Of the tail, a warpgroup has all
+/* 32 heads or fewer, transposed: columns are m, heads n, keys k. Of the tail, a warpgroup has all
  * columns and half of the keys. */
 template <class T, int D, int N> struct dq_sums {
     using where = layout<D, N>;

@@ -1,23 +1,27 @@
 /*
- * wgmma_kernel.cuh - DSA backward of one query and 64 of its heads by warpgroup-wide products.
+ * wgmma_kernel.cuh - DSA backward of one query and N = 16, 32 or 64 of its heads by warpgroup-wide
+ * products.
  *
  * A block of two warpgroups walks the slots of the query in tiles of 64 keys. Tiles belong to the
  * warpgroups in turn. The owner of a tile gathers its rows of kv, computes
- *     S^T = K Q^T, dP^T = V dO^T    64 keys x 64 heads, both operands in shared memory
+ *     S^T = K Q^T, dP^T = V dO^T    64 keys x N heads, both operands in shared memory
  *     P^T, dS^T                     stay in its registers as left operands; dS^T goes to shared
  *                                   memory as well
  *     dKV = P^T dO + dS^T Q         64 keys x a few columns at a time, added to global memory
  * and both warpgroups compute their half of the columns of
- *     dQ += dS K                    64 heads x D, in registers for the whole walk
+ *     dQ += dS K                    N heads x D, in registers for the whole walk (wgmma_dq.cuh)
  * So while one warpgroup adds its tile to global memory the other one gathers and weighs the next
- * tile. Of shared memory Q, dO and one tile of K take all, hence K is free only when both halves of
- * dQ have been multiplied; a warpgroup does its half of the other's tile before its last chunks of
- * dKV are added, or where it would have to wait for its own next tile anyway.
+ * tile. With 64 heads Q, dO and one tile of K take all of shared memory, hence K is free only when
+ * both halves of dQ have been multiplied; a warpgroup does its half of the other's tile before its
+ * last chunks of dKV are added, or where it would have to wait for its own next tile anyway. With
+ * fewer heads there is room for two tiles of K, one a warpgroup, and the gather of a tile waits
+ * only for the tile before the last.
  *
- * Limits, in clocks of a multiprocessor a tile, D = 512 (20.97 MFLOP):
+ * Limits, in clocks of a multiprocessor a tile, D = 512, N = 64 (20.97 MFLOP):
  *   tensor         5120   1024 each for S, dP, dQ, dV, dK
  *   shared memory  4600   S 1024, dP 1024, dQ 640, dV and dK 512 each, gather 512, dS and others
- *   reductions     8340   128 KiB at 15.7 bytes a clock, with the gather beside them (3.53 TB/s)
+ *   reductions     8340   128 KiB at 15.7 bytes a clock, with the gather beside them (3.53 TB/s);
+ *                         the same for any N, twice that where integers are added
  * The chain from tile to tile is gather (about 2500), S and dP (2048 and more), weights (600), dQ
  * (1024): below 8340, so that the reductions should never wait. 64 x 512 fp32 of dQ are half of all
  * registers: 128 (144 at D = 576) a thread, and 96 (64) for P, dS and two chunks of dKV.

@@ -6,7 +6,7 @@ extern const struct sab_kernel dsa_bwd_wgmma_row;
 const struct sab_kernel dsa_bwd_wgmma_row = {
     SAB_ROW(dsa_bwd),
     .name = "wgmma",
-    .help = "64 heads a block, tiles of 64 keys in turn by two warpgroups; dkv by atomics, fp32 or "
+    .help = "16, 32 or 64 heads a block, two warpgroups in turn; dkv by atomics, fp32 or "
             "integers for equal bits",
     .device = SAB_DEVICE_CUDA,
     .targets = "90a",
