@@ -262,6 +262,31 @@ static inline int rig_guards(struct rig *rig, struct rig_problem *rp, struct err
                : 0;
 }
 
+/* Outputs hold their poison, and the workspace a byte. */
+static inline int rig_untouched(struct rig *rig, const struct rig_problem *rp, int byte,
+                                struct err *err)
+{
+    uint64_t count = 0;
+    int64_t first;
+
+    for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
+        if (!rig_is_output(rp, t))
+            continue;
+        if (device_count_other(rig->dev, rp->tensor[t].data, RIG_POISON, rig_bytes(rp, t), &count,
+                               &first, err) < 0)
+            return -1;
+        if (count)
+            return err_set(err, ERR_WRONG, "%llu bytes of '%s' were written",
+                           (unsigned long long)count, rp->p.spec->tensors[t].name);
+    }
+    if (rp->workspace.data && device_count_other(rig->dev, rp->workspace.data, byte,
+                                                 rp->workspace.bytes, &count, &first, err) < 0)
+        return -1;
+    return count ? err_set(err, ERR_WRONG, "%llu bytes of the workspace were written",
+                           (unsigned long long)count)
+                 : 0;
+}
+
 /* Of the outputs whose bits must not differ. */
 static inline int rig_digest(struct rig *rig, struct rig_problem *rp, uint64_t *digest,
                              struct err *err)
