@@ -53,7 +53,8 @@ static const struct dsa_case cases[] = {
      "deterministic=1",
      BWD_OTHER " dtype=fp16 deterministic=1"},
     {"dsa_bwd", "same_id",
-     "heads=16 seqlen_q=64 seqlen_k=100 topk=64 pattern=single deterministic=1",
+     "heads=16 seqlen_q=64 seqlen_k=100 topk=64 pattern=single sink=ln_k dtype=fp16 "
+     "deterministic=1",
      BWD_OTHER " deterministic=1"},
     {"dsa_bwd", "same_overflow",
      "heads=8 seqlen_q=64 seqlen_k=100 topk=64 sink=overflow deterministic=1",
