@@ -9,8 +9,9 @@
 # had. A step that fails or outlasts its limit does not end the run; the exit status is 1 then.
 #
 # Steps, in the default order:
-#   device truth vectors matrix descriptor_hazards   test programs
+#   device truth vectors matrix descriptor_hazards dsa   test programs
 #   memcheck racecheck synccheck initcheck   compute-sanitizer over the kernels, small cases
+#   dsa_fwd dsa_bwd                          the contract's matrix, every kernel of the operator
 #   doctor check quick activities faults     the program
 #   descriptors sweep aa twin                what is published
 # and by name only: long (sage_sweep_long.ini). `aa:7` and `twin:7` use seed 7, any step of a
@@ -21,8 +22,8 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 build=$(realpath -m "${1:-build-h200}")
 out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
-[ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards memcheck racecheck synccheck \
-    initcheck doctor check quick activities faults descriptors sweep aa twin
+[ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards dsa memcheck racecheck synccheck \
+    initcheck dsa_fwd dsa_bwd doctor check quick activities faults descriptors sweep aa twin
 
 most_bytes=$((15 * 1024 * 1024))
 bench=$build/bin/bench
@@ -73,6 +74,8 @@ sanitizer() { # TOOL
         "$build/tests/gpu_vectors" --quick
     limited 150 0 "$1-matrix" compute-sanitizer --tool "$1" --error-exitcode 9 \
         "$build/tests/gpu_matrix" --quick
+    limited 150 0 "$1-dsa" compute-sanitizer --tool "$1" --error-exitcode 9 \
+        "$build/tests/gpu_dsa" --quick
 }
 
 config() { # SECONDS NAME FILE [FLAG...]
@@ -80,6 +83,25 @@ config() { # SECONDS NAME FILE [FLAG...]
     shift 3
     limited "$seconds" 0 "$name" "$bench" run --config "$source_dir/$file" \
         --out "$work/proof/results/$name" "$@"
+}
+
+# tests/gpu/OPERATOR.ini with each CUDA kernel of the library in turn; the first run also holds the
+# reference kernel against the oracle.
+every_kernel() { # SECONDS OPERATOR
+    local kernel name count=0 arm=()
+    for kernel in $("$bench" list --kernels |
+        awk -v op="$2/" 'index($1, op) == 1 && $2 == "cuda" { print $1 }'); do
+        [ "$kernel" != "$2/reference" ] || continue
+        name=check-${kernel/\//-}
+        limited "$1" 0 "$name" "$bench" check --config "$source_dir/tests/gpu/$2.ini" \
+            --arm.kernel.kernel "$kernel" "${arm[@]}" --out "$work/proof/results/$name"
+        arm=(--arm kernel)
+        count=$((count + 1))
+    done
+    if [ $count -eq 0 ]; then
+        echo "gpu_proof.sh: no CUDA kernel of $2 but a reference" >&2
+        failed=1
+    fi
 }
 
 # Each broken kernel, and the exit status that says that it was caught.
@@ -105,6 +127,8 @@ step() { # NAME SEED
     vectors) program 120 gpu_vectors ;;
     matrix) program 240 gpu_matrix ;;
     descriptor_hazards) program 300 gpu_descriptors ;;
+    dsa) program 240 gpu_dsa ;;
+    dsa_fwd | dsa_bwd) every_kernel 180 "$1" ;;
     memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;
     doctor) limited 60 0 doctor "$bench" doctor ;;
     check)

@@ -52,3 +52,15 @@ dsa_config() {
     expect 2 "$BENCH" list --config dsa.ini
     says 'needs seqlen_k of at least 24'
 }
+
+@test "the matrices for GPUs resolve, their narrowest and their empty cases pass on the CPU" {
+    for op in fwd bwd; do
+        config=$SOURCE_DIR/tests/gpu/dsa_$op.ini
+        expect 0 "$BENCH" list --config "$config" --device cpu
+        for cases in 'heads.B1.H1.*' 'none.*'; do
+            rm -rf o
+            expect 0 "$BENCH" check --config "$config" --device cpu --only "$cases" --out o
+            [ "$(grep -c '^pass' out)" -ge 4 ]
+        done
+    done
+}

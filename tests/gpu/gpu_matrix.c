@@ -6,12 +6,9 @@
  *
  *   gpu_matrix [--quick] [--only GLOB] [LIBRARY]
  */
-#include "axis.h"
-#include "case_build.h"
-#include "gpu_rig.h"
+#include "gpu_case.h"
 
-#define BIG_BYTES (64ull << 20) /* above it inputs are not brought home */
-#define KEYS_NR   25
+#define KEYS_NR 25
 
 struct matrix_case {
     const char *name, *axes;
@@ -23,7 +20,6 @@ struct matrix_case {
 struct matrix {
     struct rig rig;
     const struct op_model *op;
-    int threads;
     bool key[2][4][2][2][2];
 };
 
@@ -138,86 +134,16 @@ static const struct matrix_case cases[] = {
      .large = true},
 };
 
-/* "seqlen=128 topk=2" into a builder. */
-static int set_axes(struct case_builder *b, const char *axes, struct err *err)
-{
-    char text[256], *rest = text;
-
-    snprintf(text, sizeof(text), "%s", axes);
-    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
-        char *value = strchr(word, '=');
-        struct axis_element element = {.expr = NULL};
-        int place[2];
-        size_t nr;
-
-        if (!value)
-            return err_set(err, ERR_BUG, "'%s' is no AXIS=VALUE", word);
-        *value++ = '\0';
-        nr = axis_targets(b->op, word, place);
-        if (nr == 0)
-            return axis_unknown(b->op, word, err);
-        for (size_t i = 0; i < nr; i++) {
-            if (axis_value_read(&b->op->axes[place[i]], value, &element.value, err) < 0)
-                return -1;
-            case_builder_set(b, (size_t)place[i], &element, NULL, 0);
-        }
-    }
-    return 0;
-}
-
-static int make_case(const struct matrix *m, const char *axes, struct op_case *c, struct err *err)
-{
-    struct case_builder b;
-
-    return case_builder_init(&b, m->op, 4951, err) < 0 || set_axes(&b, axes, err) < 0 ||
-                   case_builder_resolve(&b, err) < 0
-               ? -1
-               : case_builder_finish(&b, c, err);
-}
-
 struct inputs {
     const struct matrix_case *mc;
     void *host[SAB_MAX_TENSORS]; /* NULL where the inputs stay on the device */
 };
 
-static bool is_big(const struct op_problem *p)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t t = 0; t < p->spec->tensors_nr; t++)
-        bytes += p->tensor[t].bytes;
-    return bytes > BIG_BYTES;
-}
-
-/* Brings an input home; the host's recipe must give the same bytes. */
-static int bring_home(struct rig *rig, const struct rig_problem *rp, uint32_t t, void **host,
-                      struct err *err)
-{
-    const struct op_tensor *o = &rp->p.tensor[t];
-    void *own = malloc(o->bytes + 1);
-    struct op_source src;
-    int rc = -1;
-
-    *host = malloc(o->bytes + 1);
-    op_source_recipes(&src, &rp->p);
-    if (!own || !*host)
-        err_memory(err);
-    else if (src.read(src.ctx, t, 0, o->elements, own) < 0)
-        err_set(err, ERR_BUG, "the recipe of '%s' cannot be read", rp->p.spec->tensors[t].name);
-    else
-        rc = device_download(rig->dev, *host, rp->tensor[t].data, o->bytes, err);
-    if (rc == 0 && memcmp(own, *host, o->bytes) != 0)
-        rc = err_set(err, ERR_WRONG, "'%s' differs between the host's recipe and the device's",
-                     rp->p.spec->tensors[t].name);
-    free(own);
-    return rc;
-}
-
 /* By the recipes, on the device; small ones come home, to be changed and for the oracle. */
 static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struct err *err)
 {
     struct inputs *in = ctx;
-    const bool home = !is_big(&rp->p);
+    const bool home = !case_is_big(&rp->p);
 
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
         const struct op_tensor *o = &rp->p.tensor[t];
@@ -226,7 +152,7 @@ static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struc
             continue;
         if (device_generate(rig->dev, &o->recipe, rp->tensor[t].data, err) < 0)
             return -1;
-        if (home && bring_home(rig, rp, t, &in->host[t], err) < 0)
+        if (home && case_bring_home(rig, rp, t, &in->host[t], err) < 0)
             return -1;
     }
     if (!home || !in->mc->change)
@@ -237,49 +163,6 @@ static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struc
                                          rp->p.tensor[t].bytes, err) < 0)
             return -1;
     return 0;
-}
-
-static int read_output(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst,
-                       struct err *err)
-{
-    const struct rig_problem *rp = ctx;
-    const size_t size = sab_dtype_size(rp->p.tensor[tensor].dtype);
-
-    (void)err;
-    memcpy(dst, (const char *)rp->out[tensor] + (size_t)at * size, (size_t)n * size);
-    return 0;
-}
-
-static int judge_case(const struct matrix *m, const struct op_case *c, struct rig_problem *rp,
-                      const struct inputs *in, const struct sab_kernel *row, struct judgement *j,
-                      struct err *err)
-{
-    struct op_buffers buffers = {.problem = &rp->p};
-    struct bar bars[OP_MAX_BARS];
-    struct op_slices slices;
-    struct op_source src;
-    size_t nr, kept = 0;
-    int rc;
-
-    memcpy(buffers.data, in->host, sizeof(buffers.data));
-    if (is_big(&rp->p))
-        op_source_recipes(&src, &rp->p);
-    else
-        op_source_buffers(&src, &buffers);
-    op_slices_init(&slices);
-    rc = m->op->slices(c, RIG_ORACLE_FLOPS, &slices, err);
-    if (rc == 0)
-        rc = m->op->oracle(&rp->p, &src, row->attributes, row->attributes_nr, m->threads, &slices,
-                           err);
-    if (rc == 0) {
-        nr = m->op->bars(c, !slices.complete, bars);
-        for (size_t i = 0; i < nr; i++)
-            if (row->attributes_nr || bars[i].kind != BAR_EMULATED)
-                bars[kept++] = bars[i];
-        rc = judge(&rp->p, bars, kept, &slices, read_output, rp, j, err);
-    }
-    op_slices_release(&slices);
-    return rc;
 }
 
 /* Section 6: the key that the call has. */
@@ -309,7 +192,7 @@ static void run_case(struct matrix *m, const struct sab_kernel *row, const uint3
     snprintf(name, sizeof(name), "%s %s", rig_arm_name(row, choices, arm, sizeof(arm)), mc->name);
     if (!rig_wants(&m->rig, name) || (mc->large && (choices || m->rig.quick)))
         return;
-    rc = make_case(m, mc->axes, &c, &err);
+    rc = case_make(m->op, mc->axes, &c, &err);
     if (rc == 0)
         rc = m->op->describe(&c, &rp.p, &err);
     if (rc == 0) {
@@ -319,7 +202,7 @@ static void run_case(struct matrix *m, const struct sab_kernel *row, const uint3
         rc = rig_run(&m->rig, &rp, row, fill_inputs, &in, &err);
     }
     if (rc == 0)
-        rc = judge_case(m, &c, &rp, &in, row, &j, &err);
+        rc = case_judge(&c, &rp, in.host, row, &j, &err);
     if (rc == 0)
         tap_ok(&m->rig.tap, j.pass,
                "%s: %lld elements, max abs %.3g, relative L2 %.3g, emulated %.3g%s%s", name,
@@ -375,7 +258,7 @@ static int keys_seen(const struct matrix *m)
 
 int main(int argc, char **argv)
 {
-    struct matrix m = {.threads = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    struct matrix m = {.op = op_model_find("sage_fwd")};
     const struct sab_kernel *row;
     uint32_t choices[SAB_MAX_OPTIONS];
     size_t at = 0;
@@ -383,7 +266,6 @@ int main(int argc, char **argv)
 
     if (rc != 0)
         return rc;
-    m.op = op_model_find("sage_fwd");
     while ((row = rig_kernel(&m.rig, m.op->name, &at))) {
         run_all(&m, row, NULL);
         for (uint32_t step = 1; !m.rig.quick && rig_choose(row, step, choices); step++)

@@ -59,3 +59,8 @@ int gpu_copy(void *dst, const void *src, uint64_t bytes, void *stream)
 {
     return (int)cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream);
 }
+
+int gpu_stream_busy(void *stream)
+{
+    return cudaStreamQuery((cudaStream_t)stream) == cudaErrorNotReady;
+}

@@ -16,6 +16,8 @@ extern "C" {
 int gpu_stream_make(void **stream);
 int gpu_stream_wait(void *stream);
 void gpu_stream_free(void *stream);
+/* Whether something enqueued has not ended; no error code. */
+int gpu_stream_busy(void *stream);
 /* What is enqueued on `stream` from here on waits for what is on `first` now. */
 int gpu_stream_follow(void *stream, void *first);
 /* What is enqueued on the stream between the two becomes a graph, and does not run. */
