@@ -114,7 +114,8 @@ __global__ void __launch_bounds__(THREADS) statistics(const __grid_constant__ re
 }
 
 template <class T, int PAIRS>
-__global__ void __launch_bounds__(THREADS) query_gradients(const __grid_constant__ reference_args a)
+__global__ void __launch_bounds__(THREADS, 2)
+    query_gradients(const __grid_constant__ reference_args a)
 {
     const dsa_bwd_call &c = a.call;
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;

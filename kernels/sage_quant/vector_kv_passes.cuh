@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(2 * KV_PASS_THREADS)
 }
 
 template <bool ALIGNED>
-__global__ void __launch_bounds__(KV_PASS_THREADS, 3)
+__global__ void __launch_bounds__(KV_PASS_THREADS, 2)
     sage_quant_kv_vector_quotients(const __grid_constant__ quant_kv_call c)
 {
     __shared__ kv_codes codes;

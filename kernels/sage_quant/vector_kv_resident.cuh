@@ -146,9 +146,15 @@ __device__ __forceinline__ void compute_blocks(const quant_kv_call &c, kv_group 
 }
 
 /* Warps: the computing ones of group 0, of group 1, then the helpers of each. */
+#if __CUDA_ARCH__ >= 1000 /* where the bounds alone leave too few registers */
+#    define KV_RING_BOUNDS __maxnreg__(88)
+#else
+#    define KV_RING_BOUNDS __launch_bounds__(KV_RING_THREADS, 1)
+#endif
+
 template <bool ALIGNED>
-__global__ void __launch_bounds__(KV_RING_THREADS, 1)
-    sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t lag)
+__global__ void KV_RING_BOUNDS
+sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t lag)
 {
     extern __shared__ __align__(128) uint8_t shared[];
     kv_group *groups = reinterpret_cast<kv_group *>(shared);
