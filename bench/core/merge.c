@@ -169,7 +169,7 @@ static int join_run(struct store *out, const char *dir, const json_t *from, int6
 static int begin_run(struct store *out, const struct merge_request *r, const json_t *first,
                      struct noise_floors *floors, struct err *err)
 {
-    static const char *const gone[] = {"partial", "files",  "finished", "budget",
+    static const char *const gone[] = {"partial", "files",  "finished", "budget", "journal",
                                        "wall_s",  "rounds", "clocks",   "summary"};
     json_t *command = json_array();
     char id[64];

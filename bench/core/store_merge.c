@@ -112,7 +112,9 @@ static int append_samples(struct store *s, const char *text, struct err *err)
         *row = got.row[i];
         sample_row_init(&got.row[i]);
     }
-    ret = 0;
+    s->journal_bytes += strlen(text);
+    const struct sample_row *last = got.nr ? &s->samples.row[s->samples.nr - 1] : NULL;
+    ret = last ? store_journal_add(s, last->case_id, last->process, got.nr, err) : 0;
 out:
     free(path);
     sample_table_release(&got);
