@@ -306,7 +306,7 @@ static int case_table_parse(struct case_table *t, const struct csv *csv, const c
                 return -1;
         }
     }
-    return 0;
+    return case_table_check(t, path, err);
 }
 
 int case_table_read(struct case_table *t, const char *path, struct err *err)
@@ -392,7 +392,7 @@ static int sample_table_parse(struct sample_table *t, const struct csv *csv, con
             ret = cell_read(csv, r, i, row, column[i], err);
     }
     free(column);
-    return ret;
+    return ret ? ret : sample_table_check(t, path, err);
 }
 
 int sample_table_read(struct sample_table *t, const char *path, size_t limit_bytes, struct err *err)

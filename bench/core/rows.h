@@ -20,6 +20,8 @@
     1 /* version of the measurement protocol: never compare across it silently                     \
        */
 
+#define ROWS_PROCESSES_MAX 4096 /* of a case */
+
 /* clang-format off */
 /* T text, I integer (-1: empty), R real (NAN: empty). Axis columns follow `role`. */
 #define CASE_COLUMNS_IDENTITY(T, I, R)                                                             \
@@ -129,5 +131,9 @@ int sample_table_read(struct sample_table *t, const char *path, size_t limit_byt
 /* Lines without a header, as workers send them. */
 int sample_table_read_text(struct sample_table *t, const char *name, const char *text,
                            struct err *err);
+
+/* rows_check.c: ERR_CONFIG where a row lacks a cell that all must have. Readers call them. */
+int case_table_check(const struct case_table *t, const char *path, struct err *err);
+int sample_table_check(const struct sample_table *t, const char *path, struct err *err);
 
 #endif
