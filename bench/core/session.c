@@ -176,6 +176,7 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
     job->kind = s->kind;
     job->threads = s->plan.set.threads;
     job->timer = timer_for(s, mode);
+    job->look = mode == JOB_INFO && s->request->mode == JOB_RUN;
     if (copy_text(&job->run_id, run_id ? run_id : "", err) ||
         copy_text(&job->config_name, s->request->config, err) ||
         copy_text(&job->config_text, s->config_text.buf, err) ||

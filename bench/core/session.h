@@ -87,6 +87,10 @@ int session_open(struct session *s, const struct session_request *request, struc
 int session_device(struct session *s, struct err *err);
 /* Makes or reopens the results folder. Without a folder name none is written (mode check). */
 int session_store(struct session *s, struct err *err);
+/* Looks for what on this machine would spoil the numbers; says it, and puts it into run.json.
+ * session_warnings() gives it to the caller instead, who drops the reference. */
+int session_warn(struct session *s, struct err *err);
+int session_warnings(const struct session *s, json_t **warnings, struct err *err);
 /* Runs every case of every replicate. A case that fails is a row, not an error. Interrupted:
  * returns 0 with s->stopped set and the files sealed. */
 int session_run(struct session *s, struct err *err);
