@@ -21,6 +21,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *doctor_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static int usage(void)
 {
     struct strbuf sb = STRBUF_INIT;
