@@ -11,7 +11,6 @@
 
 #include "folder.h"
 #include "report_internal.h"
-#include "summary.h"
 
 /* ---- samples and rows ---- */
 
@@ -249,8 +248,7 @@ static int derive(struct store *out, struct err *err)
         if (row_set(&out->cases.row[i].run_id, run_id, err))
             return -1;
     for (size_t i = 0; i < out->case_order.nr; i++)
-        if (summary_case(&out->cases, &out->samples, out->case_order.items[i], &out->set, err) ||
-            store_budget_reasons(out, out->case_order.items[i], err))
+        if (store_derive(out, out->case_order.items[i], err))
             return -1;
     return 0;
 }

@@ -143,16 +143,24 @@ void store_partial(struct store *s, const char *case_id, int process)
         json_array_remove(counts, (size_t)process);
 }
 
+static bool is_partial(const json_t *one, const char *case_id)
+{
+    const char *id = json_string_value(json_object_get(one, "case"));
+    return id && !strcmp(id, case_id);
+}
+
 int store_partial_process(const struct store *s, const char *case_id)
 {
     const json_t *list = json_object_get(s->run, "partial");
     const json_t *one;
     size_t i;
 
+    if (json_is_object(list)) /* of an older bench, which had one lane */
+        return is_partial(list, case_id) ? (int)json_integer_value(json_object_get(list, "process"))
+                                         : -1;
     json_array_foreach(list, i, one)
     {
-        const char *id = json_string_value(json_object_get(one, "case"));
-        if (id && !strcmp(id, case_id))
+        if (is_partial(one, case_id))
             return (int)json_integer_value(json_object_get(one, "process"));
     }
     return -1;

@@ -132,3 +132,13 @@ int store_summarise(struct store *s, const char *case_id, struct err *err)
         return -1;
     return store_budget_reasons(s, case_id, err);
 }
+
+int store_derive(struct store *s, const char *case_id, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    if (!store_summarise(s, case_id, &why))
+        return 0;
+    return err_set(err, why.kind == ERR_BUG ? ERR_CONFIG : why.kind,
+                   "the samples of case '%.200s' do not fit together: %s", case_id, why.text);
+}

@@ -131,6 +131,24 @@ static void forget_progress(struct store *s, const char *id, size_t kept, size_t
     json_object_del(json_object_get(s->run, "budget"), id);
 }
 
+/* An older run.json counts nothing: cases.csv says how many replicates are sealed. */
+static int count_older(struct store *s, struct err *err)
+{
+    json_t *counts;
+    const char *id;
+
+    if (store_journal_count(s, err))
+        return -1;
+    json_object_foreach(s->sealed, id, counts)
+    {
+        int sealed = store_sealed(s, id), partial = store_partial_process(s, id);
+        size_t limit = (size_t)(partial >= 0 && partial < sealed ? partial : sealed);
+        while (json_array_size(counts) > limit)
+            json_array_remove(counts, json_array_size(counts) - 1);
+    }
+    return 0;
+}
+
 /* case id -> how many of its replicates are kept. NULL without memory. */
 static json_t *choose_kept(struct store *s, const struct text_list *redo, size_t *lost)
 {
@@ -147,11 +165,6 @@ static json_t *choose_kept(struct store *s, const struct text_list *redo, size_t
             continue;
         *lost += sealed - nr;
         forget_progress(s, id, nr, sealed);
-    }
-    /* An older run.json counts nothing: cases.csv does. */
-    for (size_t i = 0; !s->sealed && i < s->cases.nr; i++) {
-        id = s->cases.row[i].case_id;
-        json_object_set_new(kept, id, json_integer(store_sealed(s, id)));
     }
     for (size_t i = 0; redo && i < redo->nr; i++)
         if (!json_object_get(s->sealed, redo->items[i]))
@@ -226,9 +239,12 @@ static int say_lost(struct store *s, size_t lost, size_t redo, struct err *err)
 int store_resume(struct store *s, const struct text_list *redo, struct err *err)
 {
     size_t lost = 0, again = redo ? redo->nr : 0;
-    json_t *kept = choose_kept(s, redo, &lost);
+    json_t *kept;
     int ret = -1;
 
+    if (!s->sealed && count_older(s, err))
+        return -1;
+    kept = choose_kept(s, redo, &lost);
     if (!kept)
         return err_memory(err);
     json_object_del(s->run, "partial");
@@ -240,8 +256,7 @@ int store_resume(struct store *s, const struct text_list *redo, struct err *err)
         const char *id = s->cases.row[i].case_id;
         if (s->cases.row[i].processes <= kept_of(kept, id))
             continue;
-        if (summary_case(&s->cases, &s->samples, id, &s->set, err) ||
-            store_budget_reasons(s, id, err))
+        if (store_derive(s, id, err))
             goto out;
     }
     ret = 0;

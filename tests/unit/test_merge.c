@@ -38,6 +38,7 @@ struct run {
     const char *plan, *gpu, *uuid, *sha;
     int protocol;
     double theta[2];
+    const char *case_gpu; /* of the rows; NULL: they do not say */
 };
 
 static json_t *run_json(const struct run *r)
@@ -61,8 +62,11 @@ static void write_run(const struct run *r)
     s.set = (struct summary_settings){.delta = 0.005, .gate_slower = -1, .rounds_named = true};
     s.run = run_json(r);
     assert_non_null(s.run);
-    for (size_t i = 0; i < 2; i++)
-        race_text(&race_row(&s.cases, CASE, &arms[i])->kernel, "sage_fwd/cpu");
+    for (size_t i = 0; i < 2; i++) {
+        struct case_row *row = race_row(&s.cases, CASE, &arms[i]);
+        race_text(&row->kernel, "sage_fwd/cpu");
+        race_text(&row->device_uuid, r->case_gpu);
+    }
     race_text(&race_find(&s.cases, CASE, "head")->baseline, "base");
     for (int p = 0; p < 2; p++)
         race_process(&s.samples, CASE, arms, 2, p, SUPERS);
@@ -135,6 +139,31 @@ static void expect_refusal(const struct run *r, const char *one, const char *oth
         fail_msg("'%s' names not both of %s and %s", err.text, one, other);
     store_release(&out);
     assert_false(file_exists("out-c-0"));
+}
+
+/* Two runs on the same pair of GPUs that dealt their cases out otherwise. */
+static void a_case_on_two_gpus(void **state)
+{
+    struct run a = first, b = first;
+    struct text_list notes = {0};
+    struct err err = ERR_INIT;
+    struct store out;
+
+    (void)state;
+    a.uuid = b.uuid = "u1,u2";
+    a.case_gpu = "u1";
+    b.case_gpu = "u2";
+    b.dir = "b";
+    write_run(&a);
+    write_run(&b);
+    assert_int_equal(merge("b", false, &out, &notes, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFIG);
+    assert_non_null(strstr(err.text, "case '" CASE "' ran on GPU u2 in 'b', on u1"));
+    store_release(&out);
+    if (merge("b", true, &out, &notes, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(out.samples.nr, 4 * A_RUN);
+    store_release(&out);
 }
 
 static void what_differs_is_named(void **state)
@@ -228,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_are_numbered_through),
+        cmocka_unit_test(a_case_on_two_gpus),
         cmocka_unit_test(what_differs_is_named),
         cmocka_unit_test(another_gpu_on_request),
         cmocka_unit_test(not_sealed_edited_or_twice),

@@ -333,6 +333,14 @@ static void a_run_json_without_a_journal(void **state)
     check_whole(&s, CASE, 2);
     check_whole(&s, OTHER, 1);
     store_release(&s);
+    strbuf_reset(&run);
+    strbuf_addf(&run, "{\"run_id\": \"run\", \"partial\": {\"case\": \"%s\", \"process\": 1}}",
+                CASE);
+    assert_int_equal(file_write("results/o/run.json", run.buf, run.len, NULL), 0);
+    open_again(&s, true);
+    check_whole(&s, CASE, 1);
+    check_whole(&s, OTHER, 1);
+    store_release(&s);
     strbuf_release(&run);
 }
 
