@@ -145,9 +145,9 @@ static int print_plan(struct session *s, struct err *err)
         if (print_case(s, &s->plan.item[i], &total_s, err))
             return -1;
     text_add_duration(&wall, total_s * 1e9);
-    printf(
-        "%zu cases, about %s%s, and at most %g s of checking a case (estimates, not measurements)\n",
-        s->plan.nr, wall.buf, s->lanes_nr > 1 ? " of GPU time" : "", s->plan.set.check_time_s);
+    printf("%zu cases, about %s%s, and at most %g s of checking a case (estimates, not "
+           "measurements)\n",
+           s->plan.nr, wall.buf, s->lanes_nr > 1 ? " of GPU time" : "", s->plan.set.check_time_s);
     strbuf_release(&wall);
     return 0;
 }
@@ -181,8 +181,8 @@ int cmd_list(int argc, const char **argv)
     request.events = ui_events(&ui);
     request.exe = exe;
     session_init(&s);
-    status = session_open(&s, &request, &err) || session_device(&s, &err) || session_assign(&s, &err) ||
-                     print_plan(&s, &err)
+    status = session_open(&s, &request, &err) || session_device(&s, &err) ||
+                     session_assign(&s, &err) || print_plan(&s, &err)
                  ? exit_report(&err)
                  : EXIT_OK;
     session_release(&s);

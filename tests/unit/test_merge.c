@@ -256,12 +256,9 @@ static void output_is_no_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_are_numbered_through),
-        cmocka_unit_test(a_case_on_two_gpus),
-        cmocka_unit_test(what_differs_is_named),
-        cmocka_unit_test(another_gpu_on_request),
-        cmocka_unit_test(not_sealed_edited_or_twice),
-        cmocka_unit_test(output_is_no_input),
+        cmocka_unit_test(processes_are_numbered_through), cmocka_unit_test(a_case_on_two_gpus),
+        cmocka_unit_test(what_differs_is_named),          cmocka_unit_test(another_gpu_on_request),
+        cmocka_unit_test(not_sealed_edited_or_twice),     cmocka_unit_test(output_is_no_input),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

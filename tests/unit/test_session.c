@@ -18,10 +18,11 @@
 #define BENCH LIBRARY_DIR "/../bin/bench"
 #define CASES 4
 
-static const char config[] = "[global]\ndevice = cpu\nthreads = 1\nrounds = 3x4\nnoise_floor = 99%\n"
-                             "duplicate = no\n[arm base]\nkernel = copy/cpu\nrole = baseline\n"
-                             "[arm head]\nkernel = copy/cpu\n[sweep copy]\n"
-                             "size = 4k, 8k, 16k, 1m\n";
+static const char config[] =
+    "[global]\ndevice = cpu\nthreads = 1\nrounds = 3x4\nnoise_floor = 99%\n"
+    "duplicate = no\n[arm base]\nkernel = copy/cpu\nrole = baseline\n"
+    "[arm head]\nkernel = copy/cpu\n[sweep copy]\n"
+    "size = 4k, 8k, 16k, 1m\n";
 
 /* What happened, in the order of happening. */
 struct log {
