@@ -76,7 +76,7 @@ static void write_run(const struct run *r)
     store_release(&s);
 }
 
-static const struct run first = {"a", "p1", "GPU", "u1", "l1", 1, {0.01, 0.02}};
+static const struct run first = {"a", "p1", "GPU", "u1", "l1", 1, {0.01, 0.02}, NULL};
 
 static int merge(const char *other, bool across, struct store *out, struct text_list *notes,
                  struct err *err)
@@ -93,7 +93,7 @@ static int merge(const char *other, bool across, struct store *out, struct text_
 /* theta = .01, .02, .03, .04: mean .025, s = .0129099, SE = .00645497, t(.975, 3) = 3.182446. */
 static void processes_are_numbered_through(void **state)
 {
-    static const struct run second = {"b", "p1", "GPU", "u1", "l1", 1, {0.03, 0.04}};
+    static const struct run second = {"b", "p1", "GPU", "u1", "l1", 1, {0.03, 0.04}, NULL};
     struct text_list notes = {0};
     struct err err = ERR_INIT;
     struct store out, back;
@@ -144,23 +144,28 @@ static void expect_refusal(const struct run *r, const char *one, const char *oth
 /* Two runs on the same pair of GPUs that dealt their cases out otherwise. */
 static void a_case_on_two_gpus(void **state)
 {
+    static const char *const in[] = {"dealt", "otherwise"};
+    struct merge_request request = {.out = "dealt-out", .in = in, .nr = 2};
     struct run a = first, b = first;
     struct text_list notes = {0};
     struct err err = ERR_INIT;
     struct store out;
 
     (void)state;
+    a.dir = in[0];
+    b.dir = in[1];
     a.uuid = b.uuid = "u1,u2";
     a.case_gpu = "u1";
     b.case_gpu = "u2";
-    b.dir = "b";
     write_run(&a);
     write_run(&b);
-    assert_int_equal(merge("b", false, &out, &notes, &err), -1);
+    store_init(&out);
+    assert_int_equal(merge_runs(&request, &out, &notes, &err), -1);
     assert_int_equal(err.kind, ERR_CONFIG);
-    assert_non_null(strstr(err.text, "case '" CASE "' ran on GPU u2 in 'b', on u1"));
+    assert_non_null(strstr(err.text, "case '" CASE "' ran on GPU u2 in 'otherwise', on u1"));
     store_release(&out);
-    if (merge("b", true, &out, &notes, &err))
+    request.across_gpus = true;
+    if (merge_runs(&request, &out, &notes, &err))
         fail_msg("%s", err.text);
     assert_int_equal(out.samples.nr, 4 * A_RUN);
     store_release(&out);
