@@ -67,8 +67,8 @@ char *store_path(const struct store *s, const char *name, struct err *err);
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
 /* Statistics of one case, from everything that is known of it now. */
 int store_summarise(struct store *s, const char *case_id, struct err *err);
-/* The same of samples that a folder holds: where they do not fit together, they were damaged, and it
- * is ERR_CONFIG that names the case. */
+/* The same of samples that a folder holds: where they do not fit together, they were damaged, and
+ * it is ERR_CONFIG that names the case. */
 int store_derive(struct store *s, const char *case_id, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */

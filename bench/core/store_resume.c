@@ -76,8 +76,11 @@ static json_t *count_present(const struct store *s)
     const char *id;
     size_t p;
 
-    json_object_foreach(present, id, counts) json_array_foreach(counts, p, v)
-        json_array_set_new(counts, p, json_integer(0));
+    json_object_foreach(present, id, counts)
+    {
+        for (p = 0; p < json_array_size(counts); p++)
+            json_array_set_new(counts, p, json_integer(0));
+    }
     for (size_t i = 0; present && i < s->samples.nr; i++) {
         const struct sample_row *row = &s->samples.row[i];
         counts = json_object_get(present, row->case_id);
