@@ -24,6 +24,8 @@ package_present() {
     libjansson-dev) have pkg-config && pkg-config --exists jansson ;;
     libcmocka-dev) have pkg-config && pkg-config --exists cmocka ;;
     gnuplot-nox) have gnuplot ;;
+    libclang-rt-dev) have clang && ls "$(clang --print-resource-dir)"/lib/*/libclang_rt.fuzzer[-.]* > /dev/null 2>&1 ;;
+    libomp-dev) have clang && echo '#include <omp.h>' | clang -fopenmp -E - > /dev/null 2>&1 ;;
     *) have "$1" ;;
     esac
 }

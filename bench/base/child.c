@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -118,26 +119,52 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return ret;
 }
 
+/* The words of the guard before those of the program; only the array is the caller's to free. */
+static const char **guarded_words(const struct child_options *options, const char *pid)
+{
+    size_t nr = 0, at = 0;
+    const char **words;
+
+    while (options->argv[nr])
+        nr++;
+    words = calloc(nr + 4, sizeof(*words));
+    if (!words)
+        return NULL;
+    if (options->guard) {
+        words[at++] = options->guard;
+        words[at++] = "--guard";
+        words[at++] = pid;
+    }
+    for (size_t i = 0; i < nr; i++)
+        words[at++] = options->argv[i];
+    return words;
+}
+
 /* An errno value, 0 for success. */
 static int spawn(struct child *child, const struct child_options *options, const int *lifted,
                  char *const *env)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    char pid[24];
+    const char **words;
     int ret = posix_spawn_file_actions_init(&actions);
 
     if (ret)
         return ret;
-    ret = posix_spawnattr_init(&attributes);
+    snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+    words = guarded_words(options, pid);
+    ret = words ? posix_spawnattr_init(&attributes) : ENOMEM;
     if (!ret) {
         ret = add_actions(&actions, options, lifted);
         if (!ret)
             ret = set_attributes(&attributes);
         if (!ret)
-            ret = posix_spawnp(&child->pid, options->argv[0], &actions, &attributes,
-                               (char *const *)options->argv, env);
+            ret = posix_spawnp(&child->pid, words[0], &actions, &attributes, (char *const *)words,
+                               env);
         posix_spawnattr_destroy(&attributes);
     }
+    free(words);
     posix_spawn_file_actions_destroy(&actions);
     return ret;
 }

@@ -28,6 +28,9 @@ struct child_options {
     const struct child_fd *fds;
     size_t nr_fds;
     const char *dir; /* working directory of the child; NULL: the parent's */
+    /* A program that runs child_guard() for `--guard`, to stand in between; NULL: none does. Its
+     * exit status is the program's, or 127 where that could not be started. */
+    const char *guard;
 };
 
 struct child {
@@ -47,6 +50,9 @@ int child_spawn(struct child *child, const struct child_options *options, struct
  * interrupts the wait makes it return 0 early, so that the caller can look at its flags.
  */
 int child_wait(struct child *child, int timeout_ms, struct err *err);
+/* The other side of `guard`, with the words behind `--guard`. Returns the exit status. The group of
+ * a guarded program is killed when the process that spawned it ends. */
+int child_guard(int argc, char **argv);
 /* Sends `signal` to the whole group of a child that has not been waited for. */
 void child_signal(const struct child *child, int signal);
 /* SIGTERM to the group, SIGKILL after `grace_ms`, and waits. For a child with pid 0 does nothing.

@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "config_args.h"
-#include "doctor.h"
 #include "exit.h"
 #include "ui.h"
 
@@ -207,31 +206,6 @@ static int print_result(const struct aa *aa, struct err *err)
 
 /* ---- the command ---- */
 
-static int warn_environment(struct aa *aa, struct err *err)
-{
-    struct finding_list list;
-    int ret = -1;
-
-    finding_list_init(&list);
-    aa->warnings = json_array();
-    if (!aa->warnings || doctor_run(&aa->probe.info, &list, err))
-        goto out;
-    for (size_t i = 0; i < list.nr; i++) {
-        const struct finding *f = &list.items[i];
-        char text[1024];
-        if (f->severity == FINDING_NOTE)
-            continue;
-        snprintf(text, sizeof(text), "%s: %s; %s", finding_severity_name(f->severity), f->what,
-                 f->effect);
-        session_note(&aa->probe, "%s", text);
-        json_array_append_new(aa->warnings, json_string(text));
-    }
-    ret = 0;
-out:
-    finding_list_release(&list);
-    return ret;
-}
-
 static int finish(const struct aa *aa, bool quiet)
 {
     struct err err = ERR_INIT;
@@ -265,7 +239,8 @@ int cmd_aa(int argc, const char **argv)
     ui_fill_request(&ui, &request, exe, sizeof(exe), argc, argv);
     aa_init(&aa);
     int trials = args.trials > INT_MAX ? INT_MAX : args.trials < 0 ? 0 : (int)args.trials;
-    if (aa_open(&aa, &request, trials, &err) || warn_environment(&aa, &err) || aa_run(&aa, &err)) {
+    if (aa_open(&aa, &request, trials, &err) || session_warnings(&aa.probe, &aa.warnings, &err) ||
+        aa_run(&aa, &err)) {
         ui_end(&ui);
         status = exit_report(&err);
     } else {

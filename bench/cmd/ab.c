@@ -38,9 +38,10 @@ static int build_all(struct ab *ab, const struct config_args *args, const char *
                      struct ui *ui, const volatile sig_atomic_t *interrupted, struct err *err)
 {
     struct device_listing gpu[1];
-    char arch[16] = "";
+    char arch[16] = "", exe[4096];
     struct branch_request request = {.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN),
                                      .interrupted = interrupted,
+                                     .exe = ui_own_path(exe, sizeof(exe)) ? NULL : exe,
                                      .note = note,
                                      .ctx = ui};
 

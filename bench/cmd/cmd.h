@@ -6,7 +6,10 @@
 #ifndef BENCH_CMD_CMD_H
 #define BENCH_CMD_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "option.h"
 
 struct command {
     const char *name;
@@ -14,11 +17,19 @@ struct command {
     int (*fn)(int argc, const char **argv);
     const char *usage;   /* what follows the name: "DIR" */
     const char *summary; /* one line */
+    /* Its table of options; NULL: it has none but --help. */
+    const struct option_row *(*options)(size_t *nr);
 };
 
 /* Row `i` of the table, NULL behind the last. */
 const struct command *command_at(size_t i);
 const struct command *command_find(const char *name);
+/* Row `i` of its options, as it holds for this command. False where that is another command's, or
+ * behind the last: command_options_nr() rows. */
+bool command_option(const struct command *c, size_t i, struct option_row *row);
+size_t command_options_nr(const struct command *c);
+/* Whether every configuration key is a flag of it. */
+bool command_takes_keys(const struct command *c);
 /* The command nearest to a misspelt one, or NULL. */
 const char *command_nearest(const char *word);
 
@@ -35,5 +46,17 @@ int cmd_merge(int argc, const char **argv);
 int cmd_repro(int argc, const char **argv);
 int cmd_ncu(int argc, const char **argv);
 int cmd_help(int argc, const char **argv);
+int cmd_completion(int argc, const char **argv);
+
+/* Tables of options. Those of commands that read a configuration are one; an option of one of them
+ * alone says so in front of its help: "ab: ...". */
+const struct option_row *config_options(size_t *nr);
+const struct option_row *report_options(size_t *nr);
+const struct option_row *plot_options(size_t *nr);
+const struct option_row *doctor_options(size_t *nr);
+const struct option_row *cmp_options(size_t *nr);
+const struct option_row *merge_options(size_t *nr);
+const struct option_row *repro_options(size_t *nr);
+const struct option_row *completion_options(size_t *nr);
 
 #endif

@@ -18,6 +18,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *cmp_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static const struct words words = {
     "usage: bench cmp OLD NEW [options]\n\n"
     "Compares two finished results folders. They were not measured together, so the "

@@ -29,6 +29,12 @@ static const struct option_row rows[] = {
 };
 #define ROWS_NR (sizeof(rows) / sizeof(rows[0]))
 
+const struct option_row *config_options(size_t *nr)
+{
+    *nr = ROWS_NR;
+    return rows;
+}
+
 static bool is_key(const void *ctx, const char *name)
 {
     (void)ctx;
@@ -42,7 +48,11 @@ static void print_help(const char *which)
 
     strbuf_addf(&sb, "usage: bench %s %s [options] [--KEY VALUE ...]\n\n%s\n\n", which,
                 c ? c->usage : "", c ? c->summary : "");
-    option_add_help(&sb, rows, ROWS_NR);
+    for (size_t i = 0; c && i < ROWS_NR; i++) {
+        struct option_row row;
+        if (command_option(c, i, &row))
+            option_add_help(&sb, &row, 1);
+    }
     strbuf_addstr(&sb, "\nEvery configuration key and axis is a flag too: --rounds 2x40, "
                        "--sweep.NAME.batch=1,8.\n`bench help KEY` explains one.\n");
     fputs(sb.buf, stdout);

@@ -1,9 +1,11 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
 #include "doctor.h"
 #include "exit.h"
+#include "lanes.h"
 #include "option.h"
 
 struct doctor_args {
@@ -12,14 +14,18 @@ struct doctor_args {
 };
 
 static const struct option_row options[] = {
-    {"device", "NAME", "auto, cpu or cuda (default auto: a GPU where there is one)", OPTION_STRING,
-     offsetof(struct doctor_args, device), 0},
+    {"device", "NAME", "auto, cpu, cuda or cuda:N (default auto: a GPU where there is one)",
+     OPTION_STRING, offsetof(struct doctor_args, device), 0},
     {"help", NULL, "print this", OPTION_FLAG, offsetof(struct doctor_args, help), 'h'},
 };
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
-static const char *const devices[] = {"auto", "cpu", "cuda"};
+const struct option_row *doctor_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
 
 static int usage(void)
 {
@@ -33,6 +39,20 @@ static int usage(void)
     return EXIT_OK;
 }
 
+/* CUDA opens the first visible GPU: a numbered one is made the only one. */
+static int choose_gpu(const char *word, struct err *err)
+{
+    struct device_listing list[LANES_MAX];
+    int found = device_list_cuda(list, LANES_MAX);
+    size_t at[LANES_MAX], nr;
+
+    if (lanes_choose(word, list, found > 0 ? (size_t)found : 0, at, &nr, err))
+        return -1;
+    if (nr > 1)
+        return err_set(err, ERR_CONFIG, "'--device=%s': doctor looks at one GPU at a time", word);
+    return setenv("CUDA_VISIBLE_DEVICES", list[at[0]].uuid, 1) ? err_memory(err) : 0;
+}
+
 static int choose_device(const char *word, enum sab_device *kind, struct err *err)
 {
     struct device_listing gpu;
@@ -41,12 +61,13 @@ static int choose_device(const char *word, enum sab_device *kind, struct err *er
         *kind = device_list_cuda(&gpu, 1) > 0 ? SAB_DEVICE_CUDA : SAB_DEVICE_CPU;
         return 0;
     }
-    *kind = !strcmp(word, "cuda") ? SAB_DEVICE_CUDA : SAB_DEVICE_CPU;
+    *kind = !strcmp(word, "cpu") ? SAB_DEVICE_CPU : SAB_DEVICE_CUDA;
     if (!strcmp(word, "cpu") || !strcmp(word, "cuda"))
         return 0;
-    const char *near = text_nearest(word, devices, sizeof(devices) / sizeof(devices[0]));
-    return err_set(err, ERR_CONFIG, "'--device': '%.60s' is none of auto, cpu, cuda%s%s%s", word,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'" : "");
+    size_t digits = !strncmp(word, "cuda:", 5) ? strspn(word + 5, "0123456789") : 0;
+    if (digits && digits < 5 && !word[5 + digits])
+        return choose_gpu(word, err);
+    return err_set(err, ERR_CONFIG, "'--device': '%.60s' is none of auto, cpu, cuda, cuda:N", word);
 }
 
 static void print_device(const struct device_info *info)
@@ -63,30 +84,25 @@ static void print_device(const struct device_info *info)
 }
 
 /* What can be said without a device is said also where it cannot be opened. */
-static int examine(enum sab_device kind, struct finding_list *list, struct err *err)
+static int examine(enum sab_device kind, bool *opened, struct finding_list *list, struct err *err)
 {
     struct device_request request = {
         .kind = kind,
         .timer = kind == SAB_DEVICE_CUDA ? DEVICE_TIMER_CUPTI : DEVICE_TIMER_MONOTONIC,
-        .conditions = true,
+        .look = true,
     };
     struct device *dev = NULL;
-    struct device_conditions now;
     struct err refused = ERR_INIT;
     int ret;
 
     if (device_open(&dev, &request, &refused)) {
-        if (doctor_add(list, err, FINDING_BAD, "device", refused.text,
-                       "nothing can be measured on that device", "see the findings below"))
+        *opened = false;
+        if (doctor_refused(&refused, list, err))
             return -1;
-        return doctor_run(NULL, list, err);
+        return doctor_run(NULL, NULL, list, err);
     }
     print_device(device_info(dev));
-    ret = doctor_run(device_info(dev), list, err);
-    if (!ret && kind == SAB_DEVICE_CUDA) {
-        device_conditions_at(dev, device_now_ns(dev), &now);
-        ret = doctor_conditions(&now, list, err);
-    }
+    ret = doctor_run(device_info(dev), NULL, list, err);
     device_close(dev);
     return ret;
 }
@@ -113,6 +129,7 @@ int cmd_doctor(int argc, const char **argv)
     struct finding_list list;
     struct err err = ERR_INIT;
     enum sab_device kind;
+    bool opened = true;
 
     option_result_init(&result);
     finding_list_init(&list);
@@ -126,12 +143,11 @@ int cmd_doctor(int argc, const char **argv)
         err_set(&err, ERR_CONFIG, "doctor takes no argument, '%.100s' was given", result.args[0]);
         goto out;
     }
-    if (choose_device(args.device, &kind, &err) || examine(kind, &list, &err))
+    if (choose_device(args.device, &kind, &err) || examine(kind, &opened, &list, &err))
         goto out;
     print_findings(&list);
     /* A device that was asked for by name and is not to be had. */
-    if (args.device && strcmp(args.device, "auto") != 0 && list.nr &&
-        !strcmp(list.items[0].code, "device"))
+    if (args.device && strcmp(args.device, "auto") != 0 && !opened)
         err_set(&err, ERR_ENVIRONMENT, "%s", list.items[0].what);
 out:
     finding_list_release(&list);

@@ -4,6 +4,8 @@
 #ifndef BENCH_CMD_EXIT_H
 #define BENCH_CMD_EXIT_H
 
+#include <stddef.h>
+
 #include "err.h"
 
 enum exit_code {
@@ -16,6 +18,13 @@ enum exit_code {
     EXIT_ENVIRONMENT = 6, /* the environment was refused */
     EXIT_INTERRUPTED = 130,
 };
+
+/* Every status with a sentence for the manual, NULL behind the last. */
+struct exit_code_help {
+    int status;
+    const char *help;
+};
+const struct exit_code_help *exit_code_at(size_t i);
 
 int exit_status(const struct err *err);
 /* Prints "bench: TEXT" on stderr and returns exit_status(). */

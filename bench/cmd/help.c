@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "completion.h"
 #include "exit.h"
 #include "option.h"
 #include "plan.h"
@@ -86,8 +87,7 @@ static bool help_reason(const char *topic)
     return true;
 }
 
-/* Every name that is a topic, in a list that the caller releases. */
-static int all_topics(struct text_list *list, struct err *err)
+int help_topics(struct text_list *list, struct err *err)
 {
     for (size_t i = 0; command_at(i); i++)
         if (text_list_add(list, command_at(i)->name, err))
@@ -109,7 +109,7 @@ static void unknown_topic(const char *topic, struct err *err)
 {
     struct text_list names = {0};
 
-    if (!all_topics(&names, err)) {
+    if (!help_topics(&names, err)) {
         const char *near = text_nearest(topic, (const char *const *)names.items, names.nr);
         if (near)
             err_set(err, ERR_CONFIG, "no help topic '%.100s', did you mean '%s'", topic, near);

@@ -104,8 +104,11 @@ static int print_case(const struct session *s, const struct plan_case *item, dou
     double case_s = fmin(s->plan.set.max_time_s, rounds * round_s * s->plan.set.processes);
     text_add_bytes(&bytes, (uint64_t)need);
     text_add_duration(&wall, case_s * 1e9);
-    printf("%-44s %2zu arms  %dx%-3d  %10s  about %s\n", item->id, racing, s->plan.set.processes,
+    printf("%-44s %2zu arms  %dx%-3d  %10s  about %s", item->id, racing, s->plan.set.processes,
            rounds, bytes.buf, racing ? wall.buf : "nothing");
+    if (s->lanes_nr > 1)
+        printf("  on %.12s", s->lane[s->lane_of[item - s->plan.item]].uuid);
+    printf("\n");
     fputs(why.buf, stdout);
     *total_s += racing ? case_s : 0;
     ret = 0;
@@ -123,6 +126,8 @@ static int print_plan(struct session *s, struct err *err)
     double total_s = 0;
 
     printf("device: %s\n", s->info.name);
+    for (size_t k = 0; s->lanes_nr > 1 && k < s->lanes_nr; k++)
+        printf("  %s\n", s->lane[k].uuid);
     for (size_t i = 0; i < s->arms.nr; i++) {
         const struct arm_entry *e = &s->arms.item[i];
         const struct plan_arm *arm = &s->plan.arm[e->plan_arm];
@@ -140,9 +145,9 @@ static int print_plan(struct session *s, struct err *err)
         if (print_case(s, &s->plan.item[i], &total_s, err))
             return -1;
     text_add_duration(&wall, total_s * 1e9);
-    printf(
-        "%zu cases, about %s, and at most %g s of checking a case (estimates, not measurements)\n",
-        s->plan.nr, wall.buf, s->plan.set.check_time_s);
+    printf("%zu cases, about %s%s, and at most %g s of checking a case (estimates, not "
+           "measurements)\n",
+           s->plan.nr, wall.buf, s->lanes_nr > 1 ? " of GPU time" : "", s->plan.set.check_time_s);
     strbuf_release(&wall);
     return 0;
 }
@@ -176,7 +181,8 @@ int cmd_list(int argc, const char **argv)
     request.events = ui_events(&ui);
     request.exe = exe;
     session_init(&s);
-    status = session_open(&s, &request, &err) || session_device(&s, &err) || print_plan(&s, &err)
+    status = session_open(&s, &request, &err) || session_device(&s, &err) ||
+                     session_assign(&s, &err) || print_plan(&s, &err)
                  ? exit_report(&err)
                  : EXIT_OK;
     session_release(&s);

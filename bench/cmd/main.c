@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "child.h"
 #include "cmd.h"
 #include "exit.h"
 #include "sab_build.h"
@@ -35,6 +36,8 @@ int main(int argc, char **argv)
         return usage(stderr);
     if (!strcmp(word, "--worker") && argc == 2)
         return worker_main();
+    if (!strcmp(word, "--guard"))
+        return child_guard(argc - 2, argv + 2);
     if (!strcmp(word, "--help") || !strcmp(word, "-h"))
         return usage(stdout);
     if (!strcmp(word, "--version")) {

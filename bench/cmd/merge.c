@@ -24,6 +24,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *merge_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static const struct words words = {
     "usage: bench merge OUT IN IN... [options]\n\n"
     "Joins finished runs of one plan into a results folder of its own, as if "

@@ -17,6 +17,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *plot_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static const struct words words = {
     "usage: bench plot DIR\n\n"
     "Draws the charts of a finished run into its folder, as PNG and SVG. Sealed "

@@ -24,6 +24,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *report_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static const struct words words = {
     "usage: bench report DIR [options]\n\nPrints a finished run as Markdown.\n\n", options,
     OPTIONS_NR};

@@ -17,6 +17,12 @@ static const struct option_row options[] = {
 
 #define OPTIONS_NR (sizeof(options) / sizeof(options[0]))
 
+const struct option_row *repro_options(size_t *nr)
+{
+    *nr = OPTIONS_NR;
+    return options;
+}
+
 static const struct words words = {
     "usage: bench repro DIR CASE [options]\n\n"
     "Prints the command that measures one case of a finished run again. CASE is "

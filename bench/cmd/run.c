@@ -3,40 +3,10 @@
 
 #include "cmd.h"
 #include "config_args.h"
-#include "doctor.h"
 #include "exit.h"
 #include "plot.h"
 #include "report.h"
 #include "ui.h"
-
-/* What would spoil the numbers is said before the run, and stays in run.json. */
-static int warn_environment(struct session *s, struct err *err)
-{
-    struct finding_list list;
-    json_t *warnings = json_array();
-    int ret = -1;
-
-    finding_list_init(&list);
-    if (!warnings || doctor_run(&s->info, &list, err))
-        goto out;
-    for (size_t i = 0; i < list.nr; i++) {
-        const struct finding *f = &list.items[i];
-        char text[1024];
-        if (f->severity == FINDING_NOTE)
-            continue;
-        snprintf(text, sizeof(text), "%s: %s; %s", finding_severity_name(f->severity), f->what,
-                 f->effect);
-        session_note(s, "%s", text);
-        json_array_append_new(warnings, json_string(text));
-    }
-    ret = 0;
-out:
-    if (s->store.run && warnings)
-        json_object_set(s->store.run, "warnings", warnings);
-    json_decref(warnings);
-    finding_list_release(&list);
-    return ret;
-}
 
 static int print_table(const struct session *s, struct err *err)
 {
@@ -95,7 +65,7 @@ int run_request(struct session_request *request, struct ui *ui, int argc, const 
     session_init(&s);
     if (session_open(&s, request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
         (branches && json_object_set(s.store.run, "branches", branches)) ||
-        warn_environment(&s, &err) || session_run(&s, &err)) {
+        session_warn(&s, &err) || session_run(&s, &err)) {
         ui_end(ui);
         status = exit_report(&err);
     } else {

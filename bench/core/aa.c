@@ -64,7 +64,13 @@ int aa_open(struct aa *aa, const struct session_request *request, int trials, st
         return err_set(err, ERR_CONFIG,
                        "`bench aa` cannot go on with an earlier run: leave "
                        "--resume out");
-    if (session_open(s, request, err) || choose_arms(aa, err) || session_device(s, err))
+    if (session_open(s, request, err))
+        return -1;
+    if (s->lanes_nr > 1)
+        return err_set(err, ERR_CONFIG,
+                       "device = %s: `bench aa` measures the noise of one GPU, name one",
+                       s->plan.set.device);
+    if (choose_arms(aa, err) || session_device(s, err))
         return -1;
     aa->delta_floor = fmax(0, s->plan.set.noise_floor);
     for (size_t i = 0; i < s->plan.nr; i++)
@@ -156,7 +162,8 @@ static int trial_measure(struct aa *aa, struct trial *t, struct session *s, stru
     /* It was asked already; every trial must run on the same one. */
     s->info = aa->probe.info;
     s->kind = aa->probe.kind;
-    memcpy(s->uuid, aa->probe.uuid, sizeof(s->uuid));
+    memcpy(s->lane, aa->probe.lane, sizeof(s->lane));
+    s->lanes_nr = aa->probe.lanes_nr;
     /* What is being measured must not excuse itself. */
     s->store.set.noise_floor = aa->delta_floor;
     s->store.set.floors = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -172,7 +173,8 @@ static int run_logged(const char *const *argv, const char *log, const struct bra
         return err_errno(err, ERR_ENVIRONMENT, "cannot write the build log '%s'", log);
     struct child_fd fds[] = {{fd, 1}, {fd, 2}};
     const char *env[] = {"LC_ALL=C", NULL}; /* branch_disk_check() reads what is said */
-    struct child_options options = {.argv = argv, .env = env, .fds = fds, .nr_fds = 2};
+    struct child_options options = {
+        .argv = argv, .env = env, .fds = fds, .nr_fds = 2, .guard = r->exe};
     int ret = child_spawn(&child, &options, err);
     close(fd);
     if (ret)
@@ -192,6 +194,8 @@ static int run_logged(const char *const *argv, const char *log, const struct bra
     }
     if (child.status == 0)
         return 0;
+    if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 127)
+        return err_set(err, ERR_ENVIRONMENT, "cannot start '%s'", argv[0]);
     return err_set(err, ERR_CRASH, "'%s' failed", argv[0]);
 }
 

@@ -30,6 +30,7 @@ struct branch_request {
     bool cuda;                 /* build the CUDA kernels */
     const char *architectures; /* "90a" or "90a;120a"; used with cuda */
     int jobs;
+    const char *exe; /* this program: builds end with it. NULL: they go on when it is killed */
     const volatile sig_atomic_t *interrupted;
     void (*note)(void *ctx, const char *text);
     void *ctx;

@@ -49,6 +49,7 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
                                                                           : arm->plan_arm->role),
                 err) ||
         row_set(&row->device, device_info(wk->dev)->name, err) ||
+        row_set(&row->device_uuid, device_info(wk->dev)->uuid, err) ||
         row_set(&row->library, arm->job->origin, err) ||
         row_set(&row->library_sha256, arm->job->sha256, err) ||
         row_set(&row->library_describe, arm->library->table->describe, err) ||

@@ -44,16 +44,19 @@ struct doctor_paths {
 };
 
 /*
- * Appends what it finds about host, build, tools, drivers and, where `info` is not NULL, the opened
- * device. ERR_MEMORY only: what cannot be read is no finding, or a note where that matters.
+ * Appends what it finds about host, build, tools, drivers, the folder for results (NULL: the
+ * default one) and, where `info` is not NULL, the opened device. ERR_MEMORY only: what cannot be
+ * read is no finding, or a note where that matters.
  */
-int doctor_run(const struct device_info *info, struct finding_list *list, struct err *err);
+int doctor_run(const struct device_info *info, const char *results, struct finding_list *list,
+               struct err *err);
 int doctor_run_at(const struct doctor_paths *paths, const struct device_info *info,
                   struct finding_list *list, struct err *err);
-/* What the device's present clocks and throttle reasons add. */
-int doctor_conditions(const struct device_conditions *now, struct finding_list *list,
-                      struct err *err);
-/* Appends a finding of the caller's: a device that could not be opened. */
+/* The opened device alone: settings, present clocks, throttling, and who else is on it. */
+int doctor_device(const struct device_info *info, struct finding_list *list, struct err *err);
+/* A device that could not be opened, by what device_open() said. */
+int doctor_refused(const struct err *refused, struct finding_list *list, struct err *err);
+/* Appends a finding. */
 int doctor_add(struct finding_list *list, struct err *err, enum finding_severity severity,
                const char *code, const char *what, const char *effect, const char *remedy);
 

@@ -118,10 +118,90 @@ static int check_cupti(const struct device_info *info, struct finding_list *list
                       "install cuda-cupti, or set CUDA_HOME to a toolkit that has it");
 }
 
+/* Libraries that the driver or the loader puts into every process that uses the GPU. */
+static const char *const hooks[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD",
+                                    "LD_AUDIT"};
+/* Parts of the names of those that subscribe to CUPTI or stand in front of each call. */
+static const char *const hook_names[] = {"cupti",     "nsys", "nsight", "ToolsInjection",
+                                         "sanitizer", "ncu",  "gdb",    "libprofiler"};
+
+static int check_hooks(struct finding_list *list, struct err *err)
+{
+    for (size_t i = 0; i < NR(hooks); i++) {
+        const char *value = getenv(hooks[i]);
+        bool known = value && *value && !strncmp(hooks[i], "CUDA_", 5);
+        char what[256];
+
+        for (size_t k = 0; value && !known && k < NR(hook_names); k++)
+            known = strcasestr(value, hook_names[k]) != NULL;
+        if (!known)
+            continue;
+        snprintf(what, sizeof(what), "%s = %.160s puts a profiler or debugger into every process",
+                 hooks[i], value);
+        if (doctor_add(list, err, FINDING_WARN, "profiler", what,
+                       "it may hold CUPTI's one subscription, so that nothing can be timed, and "
+                       "it slows every launch",
+                       "unset the variable, or start bench outside the profiler"))
+            return -1;
+    }
+    return 0;
+}
+
+/* The control daemon and the server are both called nvidia-cuda-mps-*. */
+static bool mps_runs(const char *proc)
+{
+    DIR *d = opendir(proc);
+    const struct dirent *entry;
+    bool found = false;
+
+    while (d && !found && (entry = readdir(d))) {
+        struct strbuf path = STRBUF_INIT, name = STRBUF_INIT;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        strbuf_addf(&path, "%s/%s/comm", proc, entry->d_name);
+        found = !file_read(path.buf, &name, 4096, NULL) &&
+                text_starts_with(name.buf, "nvidia-cuda-mps");
+        strbuf_release(&path);
+        strbuf_release(&name);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static int check_mps(const struct doctor_paths *paths, struct finding_list *list, struct err *err)
+{
+    if (!mps_runs(paths->proc))
+        return 0;
+    return doctor_add(list, err, FINDING_WARN, "mps", "the multi-process service (MPS) is running",
+                      "kernels of several programs share the GPU at the same moment, and a limit "
+                      "on threads may hold back ours",
+                      "stop it (echo quit | nvidia-cuda-mps-control), or ask the machine's owner");
+}
+
+/* Timing needs no counters; a profile does. */
+static int check_counters(const struct doctor_paths *paths, struct finding_list *list,
+                          struct err *err)
+{
+    struct strbuf path = STRBUF_INIT, text = STRBUF_INIT;
+    int ret = 0;
+
+    file_add_path(&path, paths->proc, "driver/nvidia/params");
+    if (!file_read(path.buf, &text, 1 << 20, NULL) && strstr(text.buf, "RmProfilingAdminOnly: 1"))
+        ret = doctor_add(list, err, FINDING_NOTE, "counters_admin",
+                         "hardware counters are for the administrator only",
+                         "times do not need them; `bench ncu` does, and will be refused",
+                         "ask the machine's owner for NVreg_RestrictProfilingToAdminUsers=0");
+    strbuf_release(&path);
+    strbuf_release(&text);
+    return ret;
+}
+
 int doctor_tools(const struct doctor_paths *paths, const struct device_info *info,
                  struct finding_list *list, struct err *err)
 {
-    if (check_driver(paths, list, err) || check_cupti(info, list, err))
+    if (check_driver(paths, list, err) || check_cupti(info, list, err) || check_hooks(list, err) ||
+        check_mps(paths, list, err) || check_counters(paths, list, err))
         return -1;
     if (!path_list_has(getenv("PATH"), "gnuplot", true))
         return doctor_add(list, err, FINDING_NOTE, "no_gnuplot", "gnuplot is not installed",

@@ -87,12 +87,13 @@ static json_t *cases_to_json(const struct job *job)
 
 json_t *job_to_json(const struct job *job)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o}", "mode",
-                     mode_names[job->mode], "run_id", job->run_id, "config_name", job->config_name,
-                     "config_text", job->config_text, "plan_hash", job->plan_hash, "scratch",
-                     job->scratch, "own_library", job->own_library, "kind", (int)job->kind,
-                     "threads", job->threads, "timer", (int)job->timer, "process", job->process,
-                     "arms", arms_to_json(job), "cases", cases_to_json(job));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
+                     "mode", mode_names[job->mode], "run_id", job->run_id, "config_name",
+                     job->config_name, "config_text", job->config_text, "plan_hash", job->plan_hash,
+                     "scratch", job->scratch, "own_library", job->own_library, "kind",
+                     (int)job->kind, "threads", job->threads, "timer", (int)job->timer, "process",
+                     job->process, "look", job->look, "arms", arms_to_json(job), "cases",
+                     cases_to_json(job));
 }
 
 static int take(char **out, const char *value, struct err *err)
@@ -146,17 +147,18 @@ int job_from_json(struct job *job, const json_t *json, struct err *err)
 {
     const char *mode, *run_id, *name, *text, *hash, *scratch, *own;
     json_t *arms, *cases;
-    int kind, timer;
+    int kind, timer, look;
 
     if (json_unpack((json_t *)json,
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o}", "mode",
-                    &mode, "run_id", &run_id, "config_name", &name, "config_text", &text,
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
+                    "mode", &mode, "run_id", &run_id, "config_name", &name, "config_text", &text,
                     "plan_hash", &hash, "scratch", &scratch, "own_library", &own, "kind", &kind,
-                    "threads", &job->threads, "timer", &timer, "process", &job->process, "arms",
-                    &arms, "cases", &cases))
+                    "threads", &job->threads, "timer", &timer, "process", &job->process, "look",
+                    &look, "arms", &arms, "cases", &cases))
         return err_set(err, ERR_BUG, "the job cannot be read");
     job->kind = (enum sab_device)kind;
     job->timer = (enum device_timer)timer;
+    job->look = look;
     for (size_t i = 0; i < sizeof(mode_names) / sizeof(mode_names[0]); i++)
         if (!strcmp(mode, mode_names[i]))
             job->mode = (enum job_mode)i;
@@ -196,6 +198,11 @@ static const struct {
     FIELD(INFO_REAL, tick_ns),
     FIELD(INFO_REAL, clock_max_mhz),
     FIELD(INFO_REAL, power_limit_w),
+    FIELD(INFO_REAL, power_default_w),
+    FIELD(INFO_REAL, sm_mhz_lo),
+    FIELD(INFO_REAL, sm_mhz_hi),
+    FIELD(INFO_U64, throttle_bits),
+    FIELD(INFO_INT, processes),
     FIELD(INFO_INT, ecc),
     FIELD(INFO_INT, persistence),
     FIELD(INFO_INT, mig),
@@ -247,7 +254,7 @@ int device_info_from_json(struct device_info *info, const json_t *json, struct e
         const json_t *v = json_object_get(json, info_fields[i].name);
         char *at = (char *)info + info_fields[i].offset;
         if (info_fields[i].kind == INFO_TEXT)
-            snprintf(at, info_fields[i].size, "%s", v ? json_string_value(v) : "");
+            snprintf(at, info_fields[i].size, "%s", json_is_string(v) ? json_string_value(v) : "");
         else if (info_fields[i].kind == INFO_INT)
             *(int *)at = (int)json_integer_value(v);
         else if (info_fields[i].kind == INFO_U64)

@@ -58,6 +58,7 @@ struct job {
     enum sab_device kind;
     int threads;
     enum device_timer timer;
+    bool look;   /* watch the idle device for a moment */
     int process; /* replicate, from 0 */
     struct job_arm *arm;
     size_t arms_nr;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lanes.h"
+
 /* Longest line that a worker may write: samples of a case as text. */
 #define LINE_MAX_BYTES ((size_t)1 << 30)
 
@@ -129,6 +131,18 @@ int link_next(struct link *l, int timeout_ms, struct answer *a, struct err *err)
         if (l->pending.oom || l->pending.len > LINE_MAX_BYTES)
             return err_set(err, ERR_CRASH, "a worker wrote a line of more than 1 GiB");
     }
+}
+
+void link_wait(struct link *const *list, size_t nr, int timeout_ms)
+{
+    struct pollfd p[LANES_MAX];
+
+    for (size_t i = 0; i < nr; i++) {
+        if (memchr(list[i]->pending.buf, '\n', list[i]->pending.len))
+            return;
+        p[i] = (struct pollfd){.fd = list[i]->from, .events = POLLIN};
+    }
+    poll(p, nr, timeout_ms);
 }
 
 void link_ask_stop(struct link *l)

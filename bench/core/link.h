@@ -26,6 +26,8 @@ int link_start(struct link *l, const char *exe, const char *uuid, const struct j
  * signal came; -1: the worker is gone, with how it ended in err->text.
  */
 int link_next(struct link *l, int timeout_ms, struct answer *a, struct err *err);
+/* Waits until one of them has something to say, for at most timeout_ms or until a signal comes. */
+void link_wait(struct link *const *list, size_t nr, int timeout_ms);
 /* Asks the worker to finish the round and answer. */
 void link_ask_stop(struct link *l);
 /* Kills what is left of it and releases everything. */

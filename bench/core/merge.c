@@ -11,7 +11,6 @@
 
 #include "folder.h"
 #include "report_internal.h"
-#include "summary.h"
 
 /* ---- samples and rows ---- */
 
@@ -31,6 +30,10 @@ static int64_t take_samples(struct store *out, struct store *in, int64_t first, 
 
         if (from->process >= processes)
             processes = from->process + 1;
+        if (first + processes > ROWS_PROCESSES_MAX)
+            return err_set(err, ERR_CONFIG,
+                           "the runs have more than %d processes together: merge fewer",
+                           ROWS_PROCESSES_MAX);
         if (!is_sealed(in, from))
             continue;
         struct sample_row *row = sample_table_add(&out->samples, err);
@@ -54,6 +57,25 @@ static bool is_listed(const struct text_list *list, const char *name)
 static int list_once(struct text_list *list, const char *name, struct err *err)
 {
     return is_listed(list, name) ? 0 : text_list_add(list, name, err);
+}
+
+/* Runs on several GPUs may have dealt their cases out otherwise. */
+static int check_gpus(const struct store *out, const struct store *in, const char *dir,
+                      struct err *err)
+{
+    for (size_t i = 0; i < in->cases.nr; i++) {
+        const struct case_row *b = &in->cases.row[i];
+        for (size_t k = 0; b->device_uuid && k < out->cases.nr; k++) {
+            const struct case_row *a = &out->cases.row[k];
+            if (!strcmp(a->case_id, b->case_id) && a->device_uuid &&
+                strcmp(a->device_uuid, b->device_uuid))
+                return err_set(err, ERR_CONFIG,
+                               "case '%s' ran on GPU %s in '%s', on %s in a run before it; "
+                               "--across-gpus joins them all the same",
+                               b->case_id, b->device_uuid, dir, a->device_uuid);
+        }
+    }
+    return 0;
 }
 
 /* Rows go through CSV as those of a worker do: what one run found wrong, the whole keeps. */
@@ -169,7 +191,7 @@ static int join_run(struct store *out, const char *dir, const json_t *from, int6
 static int begin_run(struct store *out, const struct merge_request *r, const json_t *first,
                      struct noise_floors *floors, struct err *err)
 {
-    static const char *const gone[] = {"partial", "files",  "finished", "budget",
+    static const char *const gone[] = {"partial", "files",  "finished", "budget", "journal",
                                        "wall_s",  "rounds", "clocks",   "summary"};
     json_t *command = json_array();
     char id[64];
@@ -209,8 +231,8 @@ static int join(const struct merge_request *r, struct store *out, struct noise_f
         if (!ret && !i)
             ret = begin_run(out, r, in.run, floors, err);
         processes = ret ? -1 : take_samples(out, &in, first, err);
-        if (processes < 0 || take_rows(out, &in, err) ||
-            join_run(out, r->in[i], in.run, first, processes, err))
+        if (processes < 0 || (!r->across_gpus && check_gpus(out, &in, r->in[i], err)) ||
+            take_rows(out, &in, err) || join_run(out, r->in[i], in.run, first, processes, err))
             ret = -1;
         first += processes;
         store_release(&in);
@@ -226,8 +248,7 @@ static int derive(struct store *out, struct err *err)
         if (row_set(&out->cases.row[i].run_id, run_id, err))
             return -1;
     for (size_t i = 0; i < out->case_order.nr; i++)
-        if (summary_case(&out->cases, &out->samples, out->case_order.items[i], &out->set, err) ||
-            store_budget_reasons(out, out->case_order.items[i], err))
+        if (store_derive(out, out->case_order.items[i], err))
             return -1;
     return 0;
 }

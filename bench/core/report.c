@@ -211,10 +211,13 @@ static void add_device(const struct report_view *view, struct strbuf *out)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *text = run_text(view->run, "device", names[i][0]);
-        if (*text) {
-            strbuf_addstr(out, names[i][1]);
-            add_escaped(out, text);
-        }
+        if (!*text)
+            continue;
+        strbuf_addstr(out, names[i][1]);
+        add_escaped(out, text);
+        size_t gpus = json_array_size(run_at(view->run, NULL, "devices"));
+        if (!i && gpus > 1)
+            strbuf_addf(out, " (%zu of them, each case on one)", gpus);
     }
 }
 

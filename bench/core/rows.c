@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file.h"
+
 enum cell_kind { CELL_TEXT, CELL_INT, CELL_REAL };
 
 struct column {
@@ -304,7 +306,7 @@ static int case_table_parse(struct case_table *t, const struct csv *csv, const c
                 return -1;
         }
     }
-    return 0;
+    return case_table_check(t, path, err);
 }
 
 int case_table_read(struct case_table *t, const char *path, struct err *err)
@@ -390,17 +392,22 @@ static int sample_table_parse(struct sample_table *t, const struct csv *csv, con
             ret = cell_read(csv, r, i, row, column[i], err);
     }
     free(column);
-    return ret;
+    return ret ? ret : sample_table_check(t, path, err);
 }
 
-int sample_table_read(struct sample_table *t, const char *path, size_t *whole_bytes,
-                      struct err *err)
+int sample_table_read(struct sample_table *t, const char *path, size_t limit_bytes, struct err *err)
 {
+    struct strbuf sb = STRBUF_INIT;
     struct csv csv;
     csv_init(&csv);
-    int ret = csv_read_file(&csv, path, err) || sample_table_parse(t, &csv, path, err) ? -1 : 0;
-    *whole_bytes = csv.whole_bytes;
+    int ret = file_read(path, &sb, CSV_MAX_BYTES, err);
+    size_t len = sb.len < limit_bytes ? sb.len : limit_bytes;
+    if (!ret)
+        ret = csv_read_text(&csv, path, sb.buf, len, err) || sample_table_parse(t, &csv, path, err)
+                  ? -1
+                  : 0;
     csv_release(&csv);
+    strbuf_release(&sb);
     return ret;
 }
 

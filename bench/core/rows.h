@@ -20,6 +20,8 @@
     1 /* version of the measurement protocol: never compare across it silently                     \
        */
 
+#define ROWS_PROCESSES_MAX 4096 /* of a case */
+
 /* clang-format off */
 /* T text, I integer (-1: empty), R real (NAN: empty). Axis columns follow `role`. */
 #define CASE_COLUMNS_IDENTITY(T, I, R)                                                             \
@@ -30,7 +32,7 @@
     T(baseline)    /* label of the arm that ratio and verdict refer to; empty for a baseline */    \
     T(problem)     /* same, or across: the arm's own problem, no verdict */                        \
     R(density_asked) R(density_realised)                                                                    \
-    T(device) T(timer_asked) T(timer_used) T(cache_asked) T(cache_used) T(pace_asked) T(pace_used) \
+    T(device) T(device_uuid) T(timer_asked) T(timer_used) T(cache_asked) T(cache_used) T(pace_asked) T(pace_used) \
     I(processes) I(rounds) I(rounds_dropped) I(samples)                                            \
     R(span_min_ns) R(span_p10_ns) R(span_median_ns) R(span_p90_ns) R(busy_median_ns)               \
     I(activities) R(enqueue_ns) R(plan_ns) R(run_mhz) R(tick_ns)                                   \
@@ -123,11 +125,15 @@ struct sample_row *sample_table_add(struct sample_table *t, struct err *err);
 /* Lines for rows [from, nr), with the header where `header`. */
 int sample_table_write(const struct sample_table *t, size_t from, int header, struct strbuf *sb,
                        struct err *err);
-/* Reads samples.csv; a torn last line is left out, `whole_bytes` says where it begins. */
-int sample_table_read(struct sample_table *t, const char *path, size_t *whole_bytes,
+/* Reads samples.csv, or the first `limit_bytes` of it; a torn last line is left out. */
+int sample_table_read(struct sample_table *t, const char *path, size_t limit_bytes,
                       struct err *err);
 /* Lines without a header, as workers send them. */
 int sample_table_read_text(struct sample_table *t, const char *name, const char *text,
                            struct err *err);
+
+/* rows_check.c: ERR_CONFIG where a row lacks a cell that all must have. Readers call them. */
+int case_table_check(const struct case_table *t, const char *path, struct err *err);
+int sample_table_check(const struct sample_table *t, const char *path, struct err *err);
 
 #endif

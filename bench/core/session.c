@@ -10,15 +10,10 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "link.h"
 
 /* Until `bench aa` has measured it, identical kernels on device cpu are taken to differ by so much.
  */
 #define CPU_NOISE_FLOOR 0.03
-
-/* Opening a device takes a second or two; one that takes this long hangs. */
-#define DEVICE_ANSWER_MS 60000
-#define POLL_MS          200
 
 void session_init(struct session *s)
 {
@@ -49,6 +44,7 @@ void session_release(struct session *s)
     free(s->used_s);
     free(s->finished);
     free(s->sealed);
+    free(s->lane_of);
     text_list_release(&s->axes);
     strbuf_release(&s->config_text);
     store_release(&s->store);
@@ -109,51 +105,10 @@ static int read_plan(struct session *s, struct err *err)
     return s->config_text.oom ? err_memory(err) : 0;
 }
 
-static int choose_cuda(struct session *s, const char *want, struct err *err)
-{
-    struct device_listing list[16];
-    int nr = device_list_cuda(list, 16), at = 0;
-
-    if (nr > 16)
-        nr = 16;
-    if (!strncmp(want, "cuda:", 5) && strcmp(want, "cuda:all"))
-        at = atoi(want + 5);
-    if (nr <= 0)
-        return err_set(err, ERR_ENVIRONMENT,
-                       "device = %s, but there is no usable GPU here; `bench doctor` says more",
-                       want);
-    if (at < 0 || at >= nr)
-        return err_set(err, ERR_ENVIRONMENT, "device = %s, but this machine has %d GPU%s", want, nr,
-                       nr == 1 ? "" : "s");
-    if (strchr(want, ',') || !strcmp(want, "cuda:all"))
-        session_note(s, "device = %s: one GPU is used, the first of them", want);
-    s->kind = SAB_DEVICE_CUDA;
-    snprintf(s->uuid, sizeof(s->uuid), "%s", list[at].uuid);
-    return 0;
-}
-
 /* The library that arms without one of their own run: BASE of `bench ab`, or that of this build. */
 static const char *serving_library(const struct session *s)
 {
     return s->request->variants_nr ? s->request->variants[0].library : s->own_library;
-}
-
-/* auto: a GPU where there is one and an arm for it, else the CPU. */
-static int choose_device(struct session *s, struct err *err)
-{
-    const char *want = s->plan.set.device;
-    struct err quiet = ERR_INIT;
-
-    s->kind = SAB_DEVICE_CPU;
-    if (!strcmp(want, "cpu"))
-        return 0;
-    if (strcmp(want, "auto"))
-        return choose_cuda(s, want, err);
-    if (arm_set_serves(&s->plan, SAB_DEVICE_CUDA, serving_library(s)) &&
-        !choose_cuda(s, want, &quiet))
-        return 0;
-    s->kind = SAB_DEVICE_CPU;
-    return 0;
 }
 
 static void fill_settings(struct session *s)
@@ -173,7 +128,7 @@ int session_open(struct session *s, const struct session_request *request, struc
 {
     s->request = request;
     find_own_library(s);
-    if (read_plan(s, err) || choose_device(s, err) ||
+    if (read_plan(s, err) || session_choose_device(s, serving_library(s), err) ||
         arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, request->variants,
                         request->variants_nr, err))
         return -1;
@@ -189,7 +144,8 @@ int session_open(struct session *s, const struct session_request *request, struc
     s->used_s = calloc(s->plan.nr + 1, sizeof(*s->used_s));
     s->finished = calloc(s->plan.nr + 1, sizeof(*s->finished));
     s->sealed = calloc(s->plan.nr + 1, sizeof(*s->sealed));
-    return s->used_s && s->finished && s->sealed ? 0 : err_memory(err);
+    s->lane_of = calloc(s->plan.nr + 1, sizeof(*s->lane_of));
+    return s->used_s && s->finished && s->sealed && s->lane_of ? 0 : err_memory(err);
 }
 
 static int copy_text(char **out, const char *text, struct err *err)
@@ -220,6 +176,7 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
     job->kind = s->kind;
     job->threads = s->plan.set.threads;
     job->timer = timer_for(s, mode);
+    job->look = mode == JOB_INFO && s->request->mode == JOB_RUN;
     if (copy_text(&job->run_id, run_id ? run_id : "", err) ||
         copy_text(&job->config_name, s->request->config, err) ||
         copy_text(&job->config_text, s->config_text.buf, err) ||
@@ -241,47 +198,6 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
         a->duplicate = e->duplicate;
     }
     return 0;
-}
-
-int session_device(struct session *s, struct err *err)
-{
-    struct job job;
-    struct link l;
-    struct answer a;
-    int ret = -1, got, left_ms = DEVICE_ANSWER_MS;
-
-    if (session_job(s, &job, JOB_INFO, err))
-        goto out;
-    if (link_start(&l, s->request->exe, s->uuid, &job, err))
-        goto out;
-    while ((got = link_next(&l, POLL_MS, &a, err)) >= 0) {
-        if (!got && s->request->interrupted && *s->request->interrupted) {
-            err_set(err, ERR_INTERRUPTED, "interrupted before anything was measured");
-            break;
-        }
-        left_ms -= got ? 0 : POLL_MS;
-        if (!got && left_ms <= 0) {
-            err_set(err, ERR_ENVIRONMENT, "the device did not answer within %d s",
-                    DEVICE_ANSWER_MS / 1000);
-            break;
-        }
-        if (!got)
-            continue;
-        enum answer_kind kind = a.kind;
-        if (kind == ANSWER_INFO) {
-            s->info = a.info;
-            ret = 0;
-        }
-        if (kind == ANSWER_FATAL)
-            err_set(err, a.error_kind, "%s", a.text);
-        answer_release(&a);
-        if (kind == ANSWER_BYE || kind == ANSWER_FATAL)
-            break;
-    }
-    link_close(&l);
-out:
-    job_release(&job);
-    return ret ? ret : session_floors(s, err);
 }
 
 /* ---- results folder ---- */
@@ -306,56 +222,6 @@ static int scratch_make(struct session *s)
     return 0;
 }
 
-/* What a resumed run must share with the run that it goes on with. */
-static int resume_check(struct session *s, struct err *err)
-{
-    const json_t *run = s->store.run;
-    const char *hash = json_string_value(json_object_get(run, "plan_hash"));
-    const json_t *dev = json_object_get(run, "device");
-    const char *name = json_string_value(json_object_get(dev, "name"));
-    const char *uuid = json_string_value(json_object_get(dev, "uuid"));
-    json_int_t protocol = json_integer_value(json_object_get(run, "protocol"));
-    size_t i;
-    json_t *lib;
-
-    if (!hash || strcmp(hash, s->plan_hash))
-        return err_set(err, ERR_CONFIG,
-                       "'%s' was written by another plan (hash %.12s, this one %.12s)",
-                       s->store.dir, hash ? hash : "none", s->plan_hash);
-    if (protocol != ROWS_PROTOCOL)
-        return err_set(err, ERR_CONFIG, "'%s' was measured by protocol %lld, this is protocol %d",
-                       s->store.dir, (long long)protocol, ROWS_PROTOCOL);
-    if (!name || strcmp(name, s->info.name) || !uuid || strcmp(uuid, s->info.uuid))
-        return err_set(err, ERR_CONFIG, "'%s' was measured on %s %s, this is %s %s", s->store.dir,
-                       name ? name : "another device", uuid ? uuid : "", s->info.name,
-                       s->info.uuid);
-    for (size_t k = 0; k < s->arms.libraries_nr; k++) {
-        bool known = false;
-        json_array_foreach(json_object_get(run, "libraries"), i, lib)
-        {
-            const char *sha = json_string_value(json_object_get(lib, "sha256"));
-            known |= sha && !strcmp(s->arms.library[k]->sha256, sha);
-        }
-        if (!known)
-            return err_set(err, ERR_CONFIG, "library '%s' has changed since '%s' was begun",
-                           s->arms.library[k]->path, s->store.dir);
-    }
-    return 0;
-}
-
-/* What is known of each case: wall time, and whether it is done with. */
-static void resume_state(struct session *s)
-{
-    const json_t *walls = json_object_get(s->store.run, "wall_s");
-    for (size_t i = 0; i < s->plan.nr; i++) {
-        const char *id = s->plan.item[i].id;
-        s->sealed[i] = store_sealed(&s->store, id);
-        s->used_s[i] = json_number_value(json_object_get(walls, id));
-        s->finished[i] =
-            json_is_true(json_object_get(json_object_get(s->store.run, "finished"), id));
-    }
-}
-
 int session_store(struct session *s, struct err *err)
 {
     const struct session_request *r = s->request;
@@ -371,16 +237,16 @@ int session_store(struct session *s, struct err *err)
         strbuf_addstr(&dir, s->plan.set.out);
     else
         default_out(s, &dir);
-    if (r->resume && file_is_dir(dir.buf) && (r->out || s->plan.set.out)) {
-        if (store_open(&s->store, dir.buf, true, err) || resume_check(s, err))
-            goto out;
-        resume_state(s);
-    } else if (r->resume && !r->out && !s->plan.set.out) {
+    /* One that was cut off before it had written anything down is begun. */
+    bool blank = r->resume && store_is_blank(dir.buf);
+    if (r->resume && !r->out && !s->plan.set.out) {
         err_set(err, ERR_CONFIG, "--resume needs --out: the results folder to go on with");
         goto out;
-    } else if (store_create(&s->store, dir.buf, r->force, err)) {
-        goto out;
     }
+    if (r->resume && file_is_dir(dir.buf) && !blank
+            ? session_resume(s, dir.buf, err)
+            : store_create(&s->store, dir.buf, r->force || blank, err))
+        goto out;
     ret = session_run_json(s, "running", err) || store_write(&s->store, true, err) ? -1 : 0;
 out:
     strbuf_release(&dir);

@@ -13,6 +13,7 @@
 #include "arms.h"
 #include "ini.h"
 #include "job.h"
+#include "lanes.h"
 #include "option.h"
 #include "plan.h"
 #include "store.h"
@@ -48,6 +49,12 @@ struct session_request {
     struct session_events events;
 };
 
+/* One device of the run. */
+struct session_lane {
+    char uuid[64]; /* "" on cpu */
+    struct device_info info;
+};
+
 struct session {
     const struct session_request *request;
     struct ini ini;
@@ -59,13 +66,15 @@ struct session {
     char plan_hash[65];
     char scratch[256]; /* temporary folder for the oracle's values; "" without */
     enum sab_device kind;
-    char uuid[64];
-    struct device_info info;
+    struct session_lane lane[LANES_MAX];
+    size_t lanes_nr;
+    struct device_info info;    /* of the first lane; the others are of its model */
     struct noise_floors floors; /* of the machine profile; store.set points here */
     struct text_list axes; /* columns of cases.csv: of the whole plan, whatever --only left of it */
     double *used_s;        /* measuring wall time a case, in the order of plan.item */
     bool *finished;        /* a case */
     int *sealed;           /* replicates of a case on disk */
+    int *lane_of;          /* a case */
     bool stopped;          /* by Ctrl-C */
 };
 
@@ -74,10 +83,14 @@ void session_release(struct session *s);
 
 /* Reads the configuration and resolves device and arms. Touches no device. */
 int session_open(struct session *s, const struct session_request *request, struct err *err);
-/* Asks a worker what the device is. */
+/* Asks a worker on every lane what the device is. */
 int session_device(struct session *s, struct err *err);
 /* Makes or reopens the results folder. Without a folder name none is written (mode check). */
 int session_store(struct session *s, struct err *err);
+/* Looks for what on this machine would spoil the numbers; says it, and puts it into run.json.
+ * session_warnings() gives it to the caller instead, who drops the reference. */
+int session_warn(struct session *s, struct err *err);
+int session_warnings(const struct session *s, json_t **warnings, struct err *err);
 /* Runs every case of every replicate. A case that fails is a row, not an error. Interrupted:
  * returns 0 with s->stopped set and the files sealed. */
 int session_run(struct session *s, struct err *err);
@@ -86,6 +99,15 @@ int session_run(struct session *s, struct err *err);
 int session_status(const struct session *s);
 
 /* Parts shared by the files of session. */
+int session_choose_device(struct session *s, const char *serving_library, struct err *err);
+/* The UUIDs of all lanes, separated by commas; nothing on cpu. */
+void session_uuids(const struct session *s, struct strbuf *sb);
+/* Says on which lane each case runs: those that have begun stay where they were. */
+int session_assign(struct session *s, struct err *err);
+/* Goes on with the run in `dir`. ERR_CONFIG where plan, protocol, device, timer or a library is
+ * another, naming it. */
+int session_resume(struct session *s, const char *dir, struct err *err);
+const char *session_describe(void); /* git revision of this program */
 void session_note(const struct session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* After `done` replicates of case i, which take about `wall_s` each: is there another? Else the

@@ -32,7 +32,7 @@ int session_decide(struct session *s, size_t i, int done, double wall_s, struct 
         return 0;
     }
     int rounds = estimate_rounds(&s->plan, racing_arms(s, &s->plan.item[i]));
-    if (!another_fits || (done + 1) * rounds > set->max_rounds)
+    if (!another_fits || (done + 1) * rounds > set->max_rounds || done >= ROWS_PROCESSES_MAX)
         return session_out_of_budget(s, i, err);
     return 0;
 }

@@ -64,11 +64,16 @@ static json_t *host_json(void)
     return o;
 }
 
+const char *session_describe(void)
+{
+    return SAB_BUILD_DESCRIBE;
+}
+
 static json_t *bench_json(void)
 {
     json_t *o = json_object();
     set_text(o, "version", SAB_VERSION);
-    set_text(o, "describe", SAB_BUILD_DESCRIBE);
+    set_text(o, "describe", session_describe());
     set_text(o, "build_type", SAB_BUILD_TYPE);
     set_text(o, "compiler", "gcc " __VERSION__);
     set_text(o, "cuda", SAB_BUILD_TOOLKIT);
@@ -129,6 +134,23 @@ static json_t *settings_json(const struct session *s)
     return o;
 }
 
+/* Of several GPUs `device` is the first, with the UUIDs of all; `devices` has each. */
+static int devices_json(const struct session *s, json_t *run, struct err *err)
+{
+    json_t *device = device_info_to_json(&s->info), *list = json_array();
+    struct strbuf uuids = STRBUF_INIT;
+
+    session_uuids(s, &uuids);
+    set_text(device, "uuid", uuids.buf);
+    strbuf_release(&uuids);
+    for (size_t k = 0; k < s->lanes_nr; k++)
+        json_array_append_new(list, device_info_to_json(&s->lane[k].info));
+    if (s->lanes_nr > 1)
+        json_object_set(run, "devices", list);
+    json_decref(list);
+    return json_object_set_new(run, "device", device) ? err_memory(err) : 0;
+}
+
 /* The fixed part, once. */
 static int run_begin(struct session *s, struct err *err)
 {
@@ -149,12 +171,11 @@ static int run_begin(struct session *s, struct err *err)
     set_text(run, "config_text", s->config_text.buf);
     set_text(run, "plan_hash", s->plan_hash);
     json_object_set_new(run, "seed", json_integer((json_int_t)s->plan.set.seed));
-    json_object_set_new(run, "device", device_info_to_json(&s->info));
     json_object_set_new(run, "host", host_json());
     json_object_set_new(run, "bench", bench_json());
     json_object_set_new(run, "libraries", libraries_json(s));
     json_object_set_new(run, "settings", settings_json(s));
-    return 0;
+    return devices_json(s, run, err);
 }
 
 /* A resumed run with --only must not forget how the other cases stand. */
@@ -231,8 +252,10 @@ static int fail_row(struct session *s, const struct plan_case *item, const struc
                 : s->plan.arm[e->plan_arm].role == ROLE_CONTEXT ? "context"
                                                                 : "candidate",
                 err) ||
-        row_set(&row->device, s->info.name, err) || row_set(&row->status, status, err) ||
-        row_set(&row->status_text, text, err) || row_set(&row->problem, "same", err) ||
+        row_set(&row->device, s->info.name, err) ||
+        row_set(&row->device_uuid, s->lane[s->lane_of[item - s->plan.item]].info.uuid, err) ||
+        row_set(&row->status, status, err) || row_set(&row->status_text, text, err) ||
+        row_set(&row->problem, "same", err) ||
         (other && other != e && row_set(&row->baseline, other->label, err)) ||
         row_set(&row->library, file_below(e->origin), err) ||
         row_set(&row->library_sha256, e->lib->sha256, err))

@@ -1,9 +1,13 @@
 #include "store.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +20,7 @@ static const char *const own_files[] = {"cases.csv", "samples.csv", "run.json",
 void store_init(struct store *s)
 {
     memset(s, 0, sizeof(*s));
+    s->lock = -1;
     case_table_init(&s->cases);
     sample_table_init(&s->samples);
 }
@@ -27,7 +32,11 @@ void store_release(struct store *s)
     sample_table_release(&s->samples);
     text_list_release(&s->case_order);
     text_list_release(&s->arm_order);
+    text_list_release(&s->notes);
     json_decref(s->run);
+    json_decref(s->sealed);
+    if (s->lock >= 0)
+        close(s->lock);
     store_init(s);
 }
 
@@ -120,6 +129,20 @@ static int remove_run(const char *dir, struct err *err)
     return 0;
 }
 
+/* Held until the store is released, or the process ends in whatever way. File systems that cannot
+ * lock a folder do without. */
+static int lock_folder(struct store *s, const char *dir, struct err *err)
+{
+    s->lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return err_set(
+            err, ERR_ENVIRONMENT,
+            "results folder '%s' is being written by another bench; wait for its end, or "
+            "name another with --out",
+            dir);
+    return 0;
+}
+
 int store_create(struct store *s, const char *dir, bool force, struct err *err)
 {
     if (file_exists(dir) && !(file_is_dir(dir) && dir_empty(dir))) {
@@ -128,11 +151,13 @@ int store_create(struct store *s, const char *dir, bool force, struct err *err)
                            "results folder '%s' exists; go on with --resume, write it anew with "
                            "--force, or name another with --out",
                            dir);
-        if (remove_run(dir, err))
+        if (lock_folder(s, dir, err) || remove_run(dir, err))
             return -1;
     }
     if (file_mkdirs(dir, err))
         return err_prefix(err, "results folder");
+    if (s->lock < 0 && lock_folder(s, dir, err))
+        return -1;
     s->dir = strdup(dir);
     if (!s->dir)
         return err_memory(err);
@@ -141,65 +166,51 @@ int store_create(struct store *s, const char *dir, bool force, struct err *err)
     int ret = path && !sample_table_write(&s->samples, 0, 1, &sb, err)
                   ? file_write(path, sb.buf, sb.len, err)
                   : -1;
+    s->journal_bytes = sb.len;
     strbuf_release(&sb);
     free(path);
-    s->open = ret == 0;
-    return ret;
+    return ret ? ret : store_journal_count(s, err);
 }
 
-/* Drops samples of replicates that cases.csv does not count, on disk too. */
-static int drop_unsealed(struct store *s, struct err *err)
+static off_t header_bytes(void)
 {
     struct strbuf sb = STRBUF_INIT;
-    size_t kept = 0;
+    struct sample_table none;
 
-    /* A replicate that Ctrl-C cut short is not sealed either. */
-    for (size_t i = 0; i < s->cases.nr; i++) {
-        struct case_row *row = &s->cases.row[i];
-        int partial = store_partial_process(s, row->case_id);
-        if (partial >= 0 && row->processes > partial)
-            row->processes = partial;
-    }
-    const json_t *partial = json_object_get(json_object_get(s->run, "partial"), "case");
-    char *cut = partial ? strdup(json_string_value(partial)) : NULL;
-    json_object_del(s->run, "partial");
-    const char *id = NULL;
-    int sealed = 0;
-    for (size_t i = 0; i < s->samples.nr; i++) {
-        struct sample_row *row = &s->samples.row[i];
-        bool known = id && !strcmp(row->case_id, id);
-        if (!known)
-            sealed = store_sealed(s, row->case_id);
-        if (row->process < sealed) {
-            s->samples.row[kept++] = *row;
-            id = s->samples.row[kept - 1].case_id;
-        } else {
-            id = NULL;
-            sample_row_release(row);
-        }
-    }
-    s->samples.nr = kept;
-    if (cut && summary_case(&s->cases, &s->samples, cut, &s->set, err)) {
-        free(cut);
-        return -1;
-    }
-    free(cut);
-    char *path = store_path(s, "samples.csv", err);
-    int ret = path && !sample_table_write(&s->samples, 0, 1, &sb, err)
-                  ? file_write(path, sb.buf, sb.len, err)
-                  : -1;
+    sample_table_init(&none);
+    off_t len = sample_table_write(&none, 0, 1, &sb, NULL) ? 0 : (off_t)sb.len;
     strbuf_release(&sb);
-    free(path);
-    return ret;
+    return len;
+}
+
+bool store_is_blank(const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    bool blank = d != NULL;
+
+    while (d && (e = readdir(d))) {
+        bool is_journal = !strcmp(e->d_name, "samples.csv");
+        struct stat st;
+
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        blank &= is_journal ? !fstatat(dirfd(d), e->d_name, &st, 0) && st.st_size <= header_bytes()
+                            : is_temporary(e->d_name);
+    }
+    if (d)
+        closedir(d);
+    return blank;
 }
 
 int store_open(struct store *s, const char *dir, bool resume, struct err *err)
 {
-    size_t whole;
     json_error_t why;
     int ret = -1;
     char *cases = NULL, *samples = NULL, *run = NULL;
 
+    if (resume && file_is_dir(dir) && lock_folder(s, dir, err))
+        return -1;
     s->dir = strdup(dir);
     if (!s->dir)
         return err_memory(err);
@@ -219,12 +230,14 @@ int store_open(struct store *s, const char *dir, bool resume, struct err *err)
     }
     if (file_exists(cases) && case_table_read(&s->cases, cases, err))
         goto out;
-    if (file_exists(samples) && sample_table_read(&s->samples, samples, &whole, err))
+    store_journal_read(s);
+    /* What was never counted may be anything, after a power cut. */
+    if (file_exists(samples) &&
+        sample_table_read(&s->samples, samples, resume ? s->journal_bytes : SIZE_MAX, err))
         goto out;
     if (resume)
         sweep_temporaries(dir);
-    ret = resume ? drop_unsealed(s, err) : 0;
-    s->open = ret == 0;
+    ret = 0;
 out:
     free(cases);
     free(samples);
@@ -278,6 +291,8 @@ static int write_run(struct store *s, bool final, struct err *err)
         json_object_set_new(s->run, "files", files);
     else
         json_object_del(s->run, "files");
+    if (store_journal_write(s, err))
+        return -1;
     char *text = json_dumps(s->run, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     if (!text)
         return err_memory(err);

@@ -1,10 +1,12 @@
 /*
  * store.h - a results folder: the journal, what is derived from it, and going on after a cut.
  *
- * samples.csv is appended and fsynced once a case and replicate. Then cases.csv is replaced whole;
- * its `processes` column says how many replicates of a case are sealed. Samples of a replicate that
- * cases.csv does not count were cut off in between: a resume drops them and runs that replicate
- * again.
+ * samples.csv is appended and fsynced once a case and replicate, then cases.csv is replaced whole,
+ * then run.json, whose `journal` says how many samples each sealed replicate has. A replicate is
+ * sealed when run.json counts it. A resume keeps the replicates of which samples.csv holds every
+ * sample, whatever else lies there, and runs the others again.
+ *
+ * One program at a time writes a folder: a lock on it says so, and goes with the process.
  */
 #ifndef BENCH_CORE_STORE_H
 #define BENCH_CORE_STORE_H
@@ -25,7 +27,11 @@ struct store {
     double summary_due_s;                   /* when it is to be worked out again */
     struct text_list case_order, arm_order; /* how rows of cases.csv are sorted; may be empty */
     json_t *run;                            /* run.json, kept up to date by its owner */
-    bool open;
+    json_t *sealed;         /* case id -> samples of each sealed replicate, in order */
+    size_t journal_bytes;   /* length of samples.csv up to the end of the last of them */
+    size_t rows_lost;       /* of cases.csv, by what run.json counts: the file was damaged */
+    struct text_list notes; /* what a resume found and put right, a line each */
+    int lock;               /* descriptor; -1 without */
 };
 
 void store_init(struct store *s);
@@ -34,9 +40,24 @@ void store_release(struct store *s);
 /* Makes the folder (parents too). One that exists and is not empty is ERR_ENVIRONMENT unless
  * `force`, which removes the files of an earlier run (and nothing else) first. */
 int store_create(struct store *s, const char *dir, bool force, struct err *err);
-/* Reads a folder back. With `resume`, drops what is not sealed. ERR_CONFIG where it is no results
- * folder. */
+/* Reads a folder back; to `resume` it, locks it and removes what a killed run left half written.
+ * ERR_CONFIG where it is no results folder, ERR_ENVIRONMENT where another program writes it. */
 int store_open(struct store *s, const char *dir, bool resume, struct err *err);
+/* Whether a run was cut off in `dir` before it had written anything down: a folder without run.json
+ * that holds no sample and nothing that is not a run's. */
+bool store_is_blank(const char *dir);
+
+/* store_resume.c. Drops what is not sealed, here and on disk, and every replicate of the cases in
+ * `redo` (which may be NULL), and forgets that such cases were finished. */
+int store_resume(struct store *s, const struct text_list *redo, struct err *err);
+/* Counts a sealed replicate: `nr` samples of one case and process. */
+int store_journal_add(struct store *s, const char *case_id, int64_t process, size_t nr,
+                      struct err *err);
+/* Counts every replicate that is in memory. */
+int store_journal_count(struct store *s, struct err *err);
+/* Brings `journal` of run.json up to date, and reads it. */
+int store_journal_write(struct store *s, struct err *err);
+void store_journal_read(struct store *s);
 
 /* Path of a file of the folder, for the files of store; the caller frees it. */
 char *store_path(const struct store *s, const char *name, struct err *err);
@@ -46,6 +67,9 @@ char *store_path(const struct store *s, const char *name, struct err *err);
 int store_seal(struct store *s, const char *rows, const char *samples, struct err *err);
 /* Statistics of one case, from everything that is known of it now. */
 int store_summarise(struct store *s, const char *case_id, struct err *err);
+/* The same of samples that a folder holds: where they do not fit together, they were damaged, and
+ * it is ERR_CONFIG that names the case. */
+int store_derive(struct store *s, const char *case_id, struct err *err);
 /* Records what a case came to without samples (crash, timeout, skip): one row an arm as in `rows`.
  */
 int store_rows(struct store *s, const char *rows, struct err *err);

@@ -131,15 +131,37 @@ int store_budget_reasons(struct store *s, const char *case_id, struct err *err)
 
 void store_partial(struct store *s, const char *case_id, int process)
 {
-    json_object_set_new(s->run, "partial",
-                        json_pack("{s:s, s:i}", "case", case_id, "process", process));
+    json_t *list = json_object_get(s->run, "partial");
+    json_t *counts = json_object_get(s->sealed, case_id);
+
+    if (!json_is_array(list)) {
+        list = json_array();
+        json_object_set_new(s->run, "partial", list);
+    }
+    json_array_append_new(list, json_pack("{s:s, s:i}", "case", case_id, "process", process));
+    while (process >= 0 && json_array_size(counts) > (size_t)process)
+        json_array_remove(counts, (size_t)process);
+}
+
+static bool is_partial(const json_t *one, const char *case_id)
+{
+    const char *id = json_string_value(json_object_get(one, "case"));
+    return id && !strcmp(id, case_id);
 }
 
 int store_partial_process(const struct store *s, const char *case_id)
 {
-    const json_t *p = json_object_get(s->run, "partial");
-    const char *id = json_string_value(json_object_get(p, "case"));
-    if (!id || strcmp(id, case_id))
-        return -1;
-    return (int)json_integer_value(json_object_get(p, "process"));
+    const json_t *list = json_object_get(s->run, "partial");
+    const json_t *one;
+    size_t i;
+
+    if (json_is_object(list)) /* of an older bench, which had one lane */
+        return is_partial(list, case_id) ? (int)json_integer_value(json_object_get(list, "process"))
+                                         : -1;
+    json_array_foreach(list, i, one)
+    {
+        if (is_partial(one, case_id))
+            return (int)json_integer_value(json_object_get(one, "process"));
+    }
+    return -1;
 }

@@ -112,7 +112,9 @@ static int append_samples(struct store *s, const char *text, struct err *err)
         *row = got.row[i];
         sample_row_init(&got.row[i]);
     }
-    ret = 0;
+    s->journal_bytes += strlen(text);
+    const struct sample_row *last = got.nr ? &s->samples.row[s->samples.nr - 1] : NULL;
+    ret = last ? store_journal_add(s, last->case_id, last->process, got.nr, err) : 0;
 out:
     free(path);
     sample_table_release(&got);
@@ -129,4 +131,14 @@ int store_summarise(struct store *s, const char *case_id, struct err *err)
     if (summary_case(&s->cases, &s->samples, case_id, &s->set, err))
         return -1;
     return store_budget_reasons(s, case_id, err);
+}
+
+int store_derive(struct store *s, const char *case_id, struct err *err)
+{
+    struct err why = ERR_INIT;
+
+    if (!store_summarise(s, case_id, &why))
+        return 0;
+    return err_set(err, why.kind == ERR_BUG ? ERR_CONFIG : why.kind,
+                   "the samples of case '%.200s' do not fit together: %s", case_id, why.text);
 }

@@ -39,7 +39,7 @@ static double median_of(double *values, size_t nr)
 
 static void count_rounds(const struct case_samples *cs, struct case_row *row)
 {
-    bool seen[1024] = {false};
+    bool seen[ROWS_PROCESSES_MAX] = {false};
     row->rounds = row->rounds_dropped = row->processes = row->samples = 0;
     for (size_t i = 0; i < cs->nr; i++) {
         const struct sample_row *s = cs->sample[i];
@@ -50,7 +50,7 @@ static void count_rounds(const struct case_samples *cs, struct case_row *row)
             row->rounds_dropped++;
         else
             row->rounds++;
-        if (s->process >= 0 && s->process < 1024 && !seen[s->process]) {
+        if (s->process >= 0 && s->process < ROWS_PROCESSES_MAX && !seen[s->process]) {
             seen[s->process] = true;
             row->processes++;
         }

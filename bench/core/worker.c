@@ -214,6 +214,7 @@ static int serve(struct worker *wk, struct ini *ini, struct plan *plan, const ch
     struct device_request request = {.kind = job->kind,
                                      .threads = job->threads,
                                      .timer = job->timer,
+                                     .look = job->look,
                                      .conditions = job->mode == JOB_RUN,
                                      .seed = 0x5ab};
 

@@ -116,5 +116,5 @@ void cpu_info_read(struct device_info *info)
     if (info->memory_free_bytes == 0)
         info->memory_free_bytes = info->memory_bytes;
     info->cache_bytes = read_last_level();
-    info->ecc = info->persistence = info->mig = info->display = -1;
+    info->ecc = info->persistence = info->mig = info->display = info->processes = -1;
 }

@@ -60,11 +60,39 @@ static int read_info(struct cuda_device *cuda, struct err *err)
     return 0;
 }
 
+/* cudaGetDeviceCount() would only say that the driver is insufficient. */
+static int check_driver(struct err *err)
+{
+    char has[16], wants[16];
+    int driver = 0, runtime = 0;
+
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0 ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess || driver / 1000 >= runtime / 1000)
+        return 0;
+    version_text(driver, has, sizeof(has));
+    version_text(runtime, wants, sizeof(wants));
+    return err_set(err, ERR_ENVIRONMENT,
+                   DEVICE_DRIVER_OLD ": it serves CUDA %s, this program was built with %s, update "
+                                     "the driver or build with an older toolkit",
+                   has, wants);
+}
+
+/* Before our own context is one of them. The GPU that will be opened is the first visible one. */
+static void count_processes(struct cuda_device *cuda, struct device_listing *gpu)
+{
+    cuda->dev.info.processes = -1;
+    gpu->uuid[0] = '\0';
+    if (cuda->nvml && device_list_cuda(gpu, 1) > 0)
+        cuda->dev.info.processes = nvml_processes(cuda->nvml, gpu->uuid);
+}
+
 static int open_context(struct cuda_device *cuda, const struct device_request *request,
                         struct err *err)
 {
     int nr = 0;
 
+    if (check_driver(err) < 0)
+        return -1;
     /* Initialises the driver, makes no context: CUPTI must be there before that. */
     if (cuda_check(cudaGetDeviceCount(&nr), "cudaGetDeviceCount", err) < 0)
         return -1;
@@ -90,17 +118,23 @@ static int open_parts(struct cuda_device *cuda, struct err *err)
 
 static int open_all(struct cuda_device *cuda, const struct device_request *request, struct err *err)
 {
-    if (open_context(cuda, request, err) < 0)
-        return -1;
+    struct device_listing gpu;
+
     cuda->nvml = nvml_open();
-    if (read_info(cuda, err) < 0 || open_parts(cuda, err) < 0 ||
-        cuda_scrub_open(cuda, request->seed, err) < 0)
+    count_processes(cuda, &gpu);
+    if (open_context(cuda, request, err) < 0 || read_info(cuda, err) < 0)
+        return -1;
+    if (strcmp(gpu.uuid, cuda->dev.info.uuid) != 0)
+        cuda->dev.info.processes = -1;
+    if (open_parts(cuda, err) < 0 || cuda_scrub_open(cuda, request->seed, err) < 0)
         return -1;
     if (request->timer == DEVICE_TIMER_CUPTI &&
         (cuda_clock_open(cuda, err) < 0 ||
          cuda_tick_measure(cuda, &cuda->dev.info.tick_ns, err) < 0))
         return -1;
     cuda->dev.info.timer = request->timer;
+    if (request->look && cuda->nvml)
+        nvml_look(cuda->nvml, &cuda->dev.info);
     if (request->conditions && cuda->nvml)
         cuda->poll = nvml_poll_start(cuda->nvml, cuda->dev.info.uuid);
     cuda->nvtx = cuda_range_open();

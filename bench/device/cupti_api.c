@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "device.h"
 #include "foreign.h"
 
 /* Layout of records is that of the major version this was built with. */
@@ -18,15 +19,16 @@ int cupti_api_explain(const struct cupti_api *api, CUptiResult rc, const char *w
 
     if (rc == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return err_set(err, ERR_ENVIRONMENT,
-                       "timer 'cupti' is taken: CUPTI has one subscriber, and a profiler or "
+                       DEVICE_CUPTI_TAKEN
+                       ": CUPTI has one subscriber, and a profiler or "
                        "debugger (ncu, nsys, compute-sanitizer, cuda-gdb) holds it (error %d at "
                        "%s), run without it, or use 'bench ncu' to profile",
                        (int)rc, what);
     if (rc == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
         rc == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
         return err_set(err, ERR_ENVIRONMENT,
-                       "timer 'cupti' is not permitted here (error %d at %s), the administrator "
-                       "can allow profiling to all users",
+                       DEVICE_CUPTI_FORBIDDEN " (error %d at %s), the administrator "
+                                              "can allow profiling to all users",
                        (int)rc, what);
     if (api->get_string(rc, &text) != CUPTI_SUCCESS || !text)
         text = "unknown error";
@@ -93,16 +95,16 @@ int cupti_api_open(struct cupti_api *api, struct err *err)
     paths_fill(&paths);
     if (!foreign_open(paths.item, symbol, sizeof(symbol) / sizeof(symbol[0]), why, sizeof(why)))
         return err_set(err, ERR_ENVIRONMENT,
-                       "timer 'cupti' is not to be had: no usable libcupti (%s), install CUPTI of "
-                       "the CUDA toolkit or set CUDA_HOME",
+                       DEVICE_CUPTI_MISSING " (%s), install CUPTI of "
+                                            "the CUDA toolkit or set CUDA_HOME",
                        why);
     rc = api->get_version(&api->version);
     if (rc != CUPTI_SUCCESS)
         return cupti_api_explain(api, rc, "cuptiGetVersion", err);
     if (VERSION_MAJOR(api->version) != VERSION_MAJOR(CUPTI_API_VERSION))
         return err_set(err, ERR_ENVIRONMENT,
-                       "timer 'cupti' is not to be had: the libcupti found has API version %u, "
-                       "this program needs %u",
+                       DEVICE_CUPTI_VERSION " has API version %u, "
+                                            "this program needs %u",
                        api->version, (unsigned)CUPTI_API_VERSION);
     return 0;
 }

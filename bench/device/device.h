@@ -42,6 +42,10 @@ struct device_info {
     double tick_ns;          /* measured step of the timer's stamps */
     double clock_max_mhz;    /* NVML's maximum; 0 unknown */
     double power_limit_w;
+    double power_default_w;        /* the limit that the GPU is made for; 0 unknown */
+    double sm_mhz_lo, sm_mhz_hi;   /* SM clock, of an idle GPU that was looked at; 0: it was not */
+    uint64_t throttle_bits;        /* NVML's clock event reasons meanwhile */
+    int processes;                 /* of others that have the GPU open; -1 unknown */
     int ecc;                       /* 1 on, 0 off, -1 unknown */
     int persistence, mig, display; /* likewise */
     char scrub[64]; /* how the cache is made cold: "rmw 120 MiB + read 120 MiB", "clflushopt" */
@@ -61,9 +65,17 @@ struct device_request {
     enum sab_device kind;
     int threads;             /* device cpu; 0: every core that the process may use */
     enum device_timer timer; /* DEVICE_TIMER_NONE: no timing (check, ncu) */
+    bool look;               /* watch the idle clocks for a moment, up to 2 s */
     bool conditions;         /* poll clocks, power, temperature in a thread */
     uint64_t seed;           /* of the scrub's data */
 };
+
+/* How the messages of device_open() begin where the user can do something about it. */
+#define DEVICE_DRIVER_OLD      "the driver is older than CUDA"
+#define DEVICE_CUPTI_MISSING   "timer 'cupti' is not to be had: no usable libcupti"
+#define DEVICE_CUPTI_VERSION   "timer 'cupti' is not to be had: the libcupti found"
+#define DEVICE_CUPTI_TAKEN     "timer 'cupti' is taken"
+#define DEVICE_CUPTI_FORBIDDEN "timer 'cupti' is not permitted here"
 
 /* ERR_ENVIRONMENT where the device or the timer asked for is not to be had; there is no fallback.
  */

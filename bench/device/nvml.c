@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "foreign.h"
 #include "nvml_internal.h"
@@ -34,6 +35,9 @@ struct nvml *nvml_open(void)
             {"nvmlDeviceGetMaxClockInfo", NULL, true, &n->clock_max},
             {"nvmlDeviceGetPowerUsage", NULL, true, &n->power},
             {"nvmlDeviceGetEnforcedPowerLimit", NULL, true, &n->power_limit},
+            {"nvmlDeviceGetPowerManagementDefaultLimit", NULL, true, &n->power_default},
+            {"nvmlDeviceGetComputeRunningProcesses_v3", NULL, true, &n->compute_processes},
+            {"nvmlDeviceGetGraphicsRunningProcesses_v3", NULL, true, &n->graphics_processes},
             {"nvmlDeviceGetTemperature", NULL, true, &n->temperature},
             {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons",
              true, &n->reasons},
@@ -110,6 +114,8 @@ void nvml_describe(struct nvml *n, struct device_info *info)
         info->clock_max_mhz = value;
     if (n->power_limit && n->power_limit(gpu, &value) == NVML_OK)
         info->power_limit_w = value / 1e3;
+    if (n->power_default && n->power_default(gpu, &value) == NVML_OK)
+        info->power_default_w = value / 1e3;
     if (n->ecc && n->ecc(gpu, &mode, &other) == NVML_OK)
         info->ecc = mode != 0;
     if (n->persistence && n->persistence(gpu, &mode) == NVML_OK)
@@ -118,4 +124,75 @@ void nvml_describe(struct nvml *n, struct device_info *info)
         info->mig = value != 0;
     if (n->display && n->display(gpu, &mode) == NVML_OK)
         info->display = mode != 0;
+}
+
+#define PROCESSES_MAX 64
+
+/* One program may stand in both lists. */
+int nvml_processes(struct nvml *n, const char *uuid)
+{
+    int (*const ask[])(struct nvml_gpu *, unsigned *,
+                       struct nvml_process *) = {n->compute_processes, n->graphics_processes};
+    struct nvml_process list[2 * PROCESSES_MAX];
+    struct nvml_gpu *gpu;
+    unsigned used = 0;
+    bool known = false;
+
+    if (n->by_uuid(uuid, &gpu) != NVML_OK)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        struct nvml_process *more = list + used;
+        unsigned nr = PROCESSES_MAX;
+
+        if (!ask[i] || ask[i](gpu, &nr, more) != NVML_OK)
+            continue;
+        known = true;
+        for (unsigned k = 0; k < nr; k++) {
+            unsigned at = 0;
+            while (at < used && list[at].pid != more[k].pid)
+                at++;
+            if (at == used)
+                list[used++] = more[k];
+        }
+    }
+    return known ? (int)used : -1;
+}
+
+#define LOOK_MS     20
+#define LOOK_MAX    100 /* readings */
+#define LOOK_WINDOW 10  /* readings within which the clock must stand still */
+#define LOOK_SHARE  0.03
+
+static void extremes(const double *mhz, size_t nr, double *lo, double *hi)
+{
+    *lo = *hi = mhz[0];
+    for (size_t i = 1; i < nr; i++) {
+        *lo = mhz[i] < *lo ? mhz[i] : *lo;
+        *hi = mhz[i] > *hi ? mhz[i] : *hi;
+    }
+}
+
+void nvml_look(struct nvml *n, struct device_info *info)
+{
+    static const struct timespec nap = {.tv_nsec = LOOK_MS * 1000000};
+    double mhz[LOOK_MAX];
+    struct nvml_gpu *gpu;
+
+    if (n->by_uuid(info->uuid, &gpu) != NVML_OK || !n->clock)
+        return;
+    for (size_t nr = 0; nr < LOOK_MAX; nanosleep(&nap, NULL)) {
+        unsigned long long bits = 0;
+        unsigned value;
+
+        if (n->clock(gpu, NVML_CLOCK_SM, &value) != NVML_OK)
+            return;
+        mhz[nr++] = value;
+        if (n->reasons && n->reasons(gpu, &bits) == NVML_OK)
+            info->throttle_bits |= bits;
+        if (nr < LOOK_WINDOW)
+            continue;
+        extremes(mhz + nr - LOOK_WINDOW, LOOK_WINDOW, &info->sm_mhz_lo, &info->sm_mhz_hi);
+        if (info->sm_mhz_hi - info->sm_mhz_lo <= LOOK_SHARE * info->sm_mhz_hi)
+            return;
+    }
 }

@@ -15,9 +15,15 @@ void nvml_close(struct nvml *n); /* NULL is fine */
 
 /* GPUs in NVML's order (that of PCI). Returns the number, fills at most `max`. */
 int nvml_list(struct nvml *n, struct device_listing *list, int max);
-/* Fills what NVML knows of the GPU with info->uuid: driver, clock_max_mhz, power_limit_w, ecc,
- * persistence, mig, display. */
+/* Fills what NVML knows of the GPU with info->uuid: driver, clock_max_mhz, power_limit_w,
+ * power_default_w, ecc, persistence, mig, display. */
 void nvml_describe(struct nvml *n, struct device_info *info);
+/* Programs that have the GPU open, -1 where NVML does not say. */
+int nvml_processes(struct nvml *n, const char *uuid);
+/* Watches the SM clock and the clock event reasons of the GPU with info->uuid, which is open and
+ * idle, until the clock stands still or 2 s are over: sm_mhz_lo, sm_mhz_hi of the last fifth of a
+ * second, throttle_bits. */
+void nvml_look(struct nvml *n, struct device_info *info);
 
 /* A thread that reads one GPU's conditions about every 5 ms into a ring of the last 20 s. */
 struct nvml_poll;

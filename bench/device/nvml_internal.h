@@ -23,6 +23,13 @@ struct nvml_pci {
     char bus_id[32];
 };
 
+/* nvmlProcessInfo_t of the functions with _v3. */
+struct nvml_process {
+    unsigned pid;
+    unsigned long long memory_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
 struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
@@ -38,6 +45,9 @@ struct nvml {
     int (*clock_max)(struct nvml_gpu *gpu, int type, unsigned *mhz);
     int (*power)(struct nvml_gpu *gpu, unsigned *mw);
     int (*power_limit)(struct nvml_gpu *gpu, unsigned *mw);
+    int (*power_default)(struct nvml_gpu *gpu, unsigned *mw);
+    int (*compute_processes)(struct nvml_gpu *gpu, unsigned *nr, struct nvml_process *list);
+    int (*graphics_processes)(struct nvml_gpu *gpu, unsigned *nr, struct nvml_process *list);
     int (*temperature)(struct nvml_gpu *gpu, int sensor, unsigned *celsius);
     int (*reasons)(struct nvml_gpu *gpu, unsigned long long *bits);
     int (*ecc)(struct nvml_gpu *gpu, int *current, int *pending);

@@ -199,7 +199,7 @@ static double decimal(double v)
 
 struct range {
     struct axis_value first, last;
-    bool factor;
+    bool factor, stepped;
     struct axis_value step;
     double slack; /* what a real may pass the end by */
 };
@@ -216,6 +216,19 @@ static bool range_next(const struct axis_spec *spec, const struct range *r, size
     if (v->f > r->last.f && v->f <= r->last.f + r->slack)
         v->f = r->last.f;
     return v->f <= r->last.f;
+}
+
+static int check_stepless(const struct axis_spec *spec, const struct range *r, const char *text,
+                          struct err *err)
+{
+    double nr = (double)r->last.i - (double)r->first.i + 1;
+
+    if (r->stepped || nr <= AXIS_MAX_STEPLESS)
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "range '%.200s' of axis '%.200s' has %.0f values: write its step, as in "
+                   "'%.100s *2' or '%.100s +%.0f'",
+                   text, spec->name, nr, text, text, ceil(nr / 8));
 }
 
 static int range_check(const struct axis_spec *spec, const struct range *r, const char *text,
@@ -238,7 +251,7 @@ static int range_check(const struct axis_spec *spec, const struct range *r, cons
         return err_set(err, ERR_CONFIG,
                        "range '%.200s' of axis '%.200s' does not grow: a step is above 0", text,
                        spec->name);
-    return 0;
+    return check_stepless(spec, r, text, err);
 }
 
 /* Cuts "FIRST..LAST [*FACTOR|+STEP]" into its words, in place. */
@@ -255,6 +268,7 @@ static int range_parse(const struct axis_spec *spec, char *text, const char *who
         axis_value_read(spec, text_trim(dots + 2), &r->last, err))
         return -1;
     r->factor = mark == '*';
+    r->stepped = mark != '\0';
     if (!mark && spec->kind == AXIS_REAL)
         return err_set(err, ERR_CONFIG,
                        "range '%.200s' of axis '%.200s' lacks its step: '+0.1' or '*2'", whole,

@@ -4,7 +4,7 @@
  *   batch = 1, 8, 32                         list
  *   seqlen = 1k..64k *2                      range: 1k, 2k, ... up to the end; *FACTOR or +STEP
  *   density = 0.1..0.9 +0.2                  0.1, 0.3, ... 0.9 (decimals, not sums of doubles)
- *   batch = 1..4                             integers, +1 where no step is written
+ *   batch = 1..4                             integers, +1 where no step is written: up to 64
  *   heads:head_dim = 64:512, 128:576         zipped: the axes walk in step
  *   batch = (131072 / seqlen)                derived: an expression (formula.h) over the other axes
  *   kv_heads = heads                         the same for a bare name
@@ -29,6 +29,8 @@
 
 /* Longest list or range of one key, so that a slip of the pen is an error and not a hang. */
 #define AXIS_MAX_VALUES 100000
+/* Longest range without a step: `1k..4k` is hardly meant to have 3073 values. */
+#define AXIS_MAX_STEPLESS 64
 
 /* One place of a list: a value, or the expression that gives it. */
 struct axis_element {

@@ -261,3 +261,41 @@ refused() {
     [ -z "$(ls -d "$BATS_TEST_TMPDIR"/cache/sab/*/src 2>/dev/null)" ]
     untouched
 }
+
+builders() {
+    [ -f "$BATS_TEST_TMPDIR/builders" ] && [ "$(wc -l <"$BATS_TEST_TMPDIR/builders")" -eq 2 ]
+}
+
+@test "SIGKILL of bench ends what it was building" {
+    # It stands for a build: a program with a child of its own.
+    mkdir "$BATS_TEST_TMPDIR/shim"
+    printf '#!/bin/sh\nsleep 300 &\nprintf "%%s\\n" $$ $! > "%s/builders"\nwait\n' "$BATS_TEST_TMPDIR" \
+        >"$BATS_TEST_TMPDIR/shim/cmake"
+    chmod +x "$BATS_TEST_TMPDIR/shim/cmake"
+    PATH="$BATS_TEST_TMPDIR/shim:$PATH" XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache \
+        "$BENCH" ab base head --arch none --build-only >/dev/null 2>&1 &
+    local pid=$! builder
+    wait_for 20 builders
+    kill -KILL "$pid"
+    wait "$pid" || true
+    while read -r builder; do
+        gone() { ! kill -0 "$builder" 2>/dev/null; }
+        wait_for 10 gone
+    done <"$BATS_TEST_TMPDIR/builders"
+    # The next build takes the worktree away; here there is none.
+    rm -rf "$BATS_TEST_TMPDIR/cache"
+    git worktree prune
+    untouched
+}
+
+@test "without cmake it is exit 6" {
+    mkdir "$BATS_TEST_TMPDIR/few"
+    ln -s "$(command -v git)" "$BATS_TEST_TMPDIR/few/git"
+    local got=0
+    PATH=$BATS_TEST_TMPDIR/few XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache \
+        "$BENCH" ab base head --arch none --build-only >/dev/null 2>"$BATS_TEST_TMPDIR/err" || got=$?
+    cat "$BATS_TEST_TMPDIR/err"
+    [ "$got" -eq 6 ]
+    grep -q "cannot start 'cmake'" "$BATS_TEST_TMPDIR/err"
+    untouched
+}

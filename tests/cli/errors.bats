@@ -161,8 +161,10 @@ refuses() {
 @test "a folder that is no results folder cannot be resumed" {
     small_config
     mkdir o
+    echo mine > o/notes.txt
     expect 2 "$BENCH" --config small.ini --out o --resume
     says "it has no run.json"
+    [ "$(ls o)" = notes.txt ]
 }
 
 @test "a full disk is 6, and what is sealed stays whole" {
@@ -177,4 +179,10 @@ refuses() {
     # Whole lines, and cases.csv counts no more than there is.
     [ -z "$(tail -c 1 kept/samples.csv)" ]
     [ "$(rows kept/cases.csv)" -ge 1 ]
+    # With room again it goes on.
+    mount -o remount,size=4m disk
+    expect 0 "$BENCH" --config small.ini --rounds 6x24 --out disk/o --resume
+    [ "$(column disk/o/samples.csv arm drop_reason= | wc -l)" -eq $((2 * 6 * 24 * 3)) ]
+    [ -z "$(cut -d , -f 3-8 disk/o/samples.csv | sort | uniq -d)" ]
+    sealed disk/o
 }

@@ -63,6 +63,7 @@ static void test_lists_and_ranges(void **state)
     expect_values("seqlen_q", "1k..64k *2", "1024 2048 4096 8192 16384 32768 65536");
     expect_values("batch", "1..10 *3", "1 3 9");
     expect_values("batch", "1..4", "1 2 3 4");
+    expect_values("batch", "7..70 +63", "7 70");
     expect_values("batch", "1, 8..24 +8, 100", "1 8 16 24 100");
     expect_values("batch", "7..7 *2", "7");
     expect_values("density", "0.1..0.9 +0.2", "0.1 0.3 0.5 0.7 0.9");
@@ -118,7 +119,10 @@ static void test_bad_values(void **state)
     expect_refused("batch", "1..8 *1", "does not grow");
     expect_refused("batch", "1..8 *1.5", "'1.5' is no value");
     expect_refused("batch", "1..8 +-1", "does not grow");
-    expect_refused("batch", "1..1m", "more than 100000 values");
+    expect_refused("batch", "1..1m +1", "more than 100000 values");
+    expect_refused("batch", "1..65",
+                   "has 65 values: write its step, as in '1..65 *2' or '1..65 +9'");
+    expect_refused("seqlen", "1k..4k", "has 3073 values: write its step");
     expect_refused("density", "0..1 +0.000001", "more than 100000 values");
     expect_refused("dtype", "bf61", "did you mean 'bf16'");
     expect_refused("dtype", "float", "which takes one of: bf16 fp16");

@@ -146,11 +146,137 @@ static void opened_gpu(void **state)
     assert_int_equal(finding_worst(&list), FINDING_BAD);
     finding_list_release(&list);
     info = (struct device_info){.kind = SAB_DEVICE_CUDA, .cupti = "13.0", .tick_ns = 32};
-    info.ecc = info.mig = info.persistence = info.display = -1;
+    info.ecc = info.mig = info.persistence = info.display = info.processes = -1;
     look(&info, &list);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         assert_null(find(&list, codes[i]));
     finding_list_release(&list);
+}
+
+/* Each finding from the one value that is out of order. */
+static void gpu_findings(void **state)
+{
+    const struct device_info good = {
+        .kind = SAB_DEVICE_CUDA,
+        .cupti = "13.0.1",
+        .cuda_driver = "13.0",
+        .cuda_runtime = "13.0",
+        .power_limit_w = 700,
+        .power_default_w = 700,
+        .sm_mhz_lo = 1965,
+        .sm_mhz_hi = 1980,
+        .throttle_bits = 0x1, /* idle */
+        .ecc = 1,
+        .persistence = 1,
+    };
+    struct {
+        struct device_info info;
+        const char *code, *says;
+    } bad[] = {
+        {good, "gpu_shared", "2 other programs have the GPU open"},
+        {good, "power_cap", "the power limit is 500 W, this GPU is made for 700 W"},
+        {good, "clocks", "between 1200 and 1980 MHz"},
+        {good, "throttled", "throttled now: hardware slowdown hardware thermal"},
+        {good, "clock_limit", "application clocks"},
+        {good, "driver_old", "serves CUDA 12.9, this program was built with CUDA 13.0"},
+        {good, "persistence", "off"},
+        {good, "ecc", "off"},
+        {good, "mig", "MIG"},
+        {good, "display", "display"},
+        {good, "no_cupti", "CUPTI"},
+    };
+    struct finding_list list;
+
+    (void)state;
+    bad[0].info.processes = 2;
+    bad[1].info.power_limit_w = 500;
+    bad[2].info.sm_mhz_lo = 1200;
+    bad[3].info.throttle_bits = 0x48;
+    bad[4].info.throttle_bits = 0x2;
+    snprintf(bad[5].info.cuda_driver, sizeof(bad[5].info.cuda_driver), "12.9");
+    bad[6].info.persistence = 0;
+    bad[7].info.ecc = 0;
+    bad[8].info.mig = 1;
+    bad[9].info.display = 1;
+    bad[10].info.cupti[0] = '\0';
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        finding_list_init(&list);
+        assert_int_equal(doctor_device(&bad[i].info, &list, NULL), 0);
+        if (list.nr != 1 || strcmp(list.items[0].code, bad[i].code) ||
+            !strstr(list.items[0].what, bad[i].says))
+            fail_msg("%s: %zu findings, the first is %s: %s", bad[i].code, list.nr,
+                     list.nr ? list.items[0].code : "none", list.nr ? list.items[0].what : "");
+        finding_list_release(&list);
+    }
+    /* A newer driver, unknown values and a software power cap are nothing to say. */
+    struct device_info unknown = {.kind = SAB_DEVICE_CUDA, .cupti = "13.0.1"};
+    unknown.ecc = unknown.mig = unknown.persistence = unknown.display = unknown.processes = -1;
+    unknown.throttle_bits = 0x4;
+    snprintf(unknown.cuda_driver, sizeof(unknown.cuda_driver), "13.10");
+    snprintf(unknown.cuda_runtime, sizeof(unknown.cuda_runtime), "13.2");
+    finding_list_init(&list);
+    assert_int_equal(doctor_device(&good, &list, NULL), 0);
+    assert_int_equal(doctor_device(&unknown, &list, NULL), 0);
+    assert_int_equal(list.nr, 0);
+    finding_list_release(&list);
+}
+
+static void a_device_that_did_not_open(void **state)
+{
+    static const struct {
+        const char *said, *code;
+    } ways[] = {
+        {DEVICE_CUPTI_TAKEN ": CUPTI has one subscriber", "cupti_taken"},
+        {DEVICE_CUPTI_FORBIDDEN " (error 35)", "cupti_permission"},
+        {DEVICE_CUPTI_VERSION " has API version 1", "cupti_version"},
+        {DEVICE_CUPTI_MISSING " (tried 'x')", "no_cupti"},
+        {DEVICE_DRIVER_OLD ": it serves CUDA 12.4", "driver_old"},
+        {"cudaSetDevice: out of memory", "device"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct finding_list list;
+        struct err refused = ERR_INIT;
+
+        finding_list_init(&list);
+        err_set(&refused, ERR_ENVIRONMENT, "%s", ways[i].said);
+        assert_int_equal(doctor_refused(&refused, &list, NULL), 0);
+        assert_string_equal(list.items[0].code, ways[i].code);
+        assert_string_equal(list.items[0].what, ways[i].said);
+        assert_int_equal(list.items[0].severity, FINDING_BAD);
+        finding_list_release(&list);
+    }
+}
+
+static void others_in_between(void **state)
+{
+    static const char *const codes[] = {"mps", "counters_admin", "profiler"};
+    struct finding_list list;
+
+    (void)state;
+    unsetenv("CUDA_INJECTION64_PATH");
+    setenv("LD_PRELOAD", "/usr/lib/libjemalloc.so.2", 1);
+    put("proc/77/comm", "bench\n");
+    put("proc/driver/nvidia/params", "RmProfilingAdminOnly: 0\n");
+    look(NULL, &list);
+    for (size_t i = 0; i < 3; i++)
+        assert_null(find(&list, codes[i]));
+    finding_list_release(&list);
+    put("proc/78/comm", "nvidia-cuda-mps\n");
+    put("proc/driver/nvidia/params", "EnableMSI: 1\nRmProfilingAdminOnly: 1\n");
+    setenv("CUDA_INJECTION64_PATH", "/opt/x.so", 1);
+    look(NULL, &list);
+    for (size_t i = 0; i < 3; i++)
+        assert_non_null(find(&list, codes[i]));
+    assert_non_null(strstr(find(&list, "profiler")->what, "/opt/x.so"));
+    finding_list_release(&list);
+    unsetenv("CUDA_INJECTION64_PATH");
+    setenv("LD_PRELOAD", "/opt/nvidia/nsight-systems/libToolsInjectionProxy64.so", 1);
+    look(NULL, &list);
+    assert_non_null(strstr(find(&list, "profiler")->what, "LD_PRELOAD"));
+    finding_list_release(&list);
+    unsetenv("LD_PRELOAD");
 }
 
 static void worst_of_a_list(void **state)
@@ -172,6 +298,9 @@ int main(void)
         cmocka_unit_test(good_host),
         cmocka_unit_test(unreadable_host_is_no_failure),
         cmocka_unit_test(opened_gpu),
+        cmocka_unit_test(gpu_findings),
+        cmocka_unit_test(a_device_that_did_not_open),
+        cmocka_unit_test(others_in_between),
         cmocka_unit_test(worst_of_a_list),
     };
     return cmocka_run_group_tests(tests, make_root, drop_root);

@@ -38,6 +38,7 @@ struct run {
     const char *plan, *gpu, *uuid, *sha;
     int protocol;
     double theta[2];
+    const char *case_gpu; /* of the rows; NULL: they do not say */
 };
 
 static json_t *run_json(const struct run *r)
@@ -61,8 +62,11 @@ static void write_run(const struct run *r)
     s.set = (struct summary_settings){.delta = 0.005, .gate_slower = -1, .rounds_named = true};
     s.run = run_json(r);
     assert_non_null(s.run);
-    for (size_t i = 0; i < 2; i++)
-        race_text(&race_row(&s.cases, CASE, &arms[i])->kernel, "sage_fwd/cpu");
+    for (size_t i = 0; i < 2; i++) {
+        struct case_row *row = race_row(&s.cases, CASE, &arms[i]);
+        race_text(&row->kernel, "sage_fwd/cpu");
+        race_text(&row->device_uuid, r->case_gpu);
+    }
     race_text(&race_find(&s.cases, CASE, "head")->baseline, "base");
     for (int p = 0; p < 2; p++)
         race_process(&s.samples, CASE, arms, 2, p, SUPERS);
@@ -72,7 +76,7 @@ static void write_run(const struct run *r)
     store_release(&s);
 }
 
-static const struct run first = {"a", "p1", "GPU", "u1", "l1", 1, {0.01, 0.02}};
+static const struct run first = {"a", "p1", "GPU", "u1", "l1", 1, {0.01, 0.02}, NULL};
 
 static int merge(const char *other, bool across, struct store *out, struct text_list *notes,
                  struct err *err)
@@ -89,7 +93,7 @@ static int merge(const char *other, bool across, struct store *out, struct text_
 /* theta = .01, .02, .03, .04: mean .025, s = .0129099, SE = .00645497, t(.975, 3) = 3.182446. */
 static void processes_are_numbered_through(void **state)
 {
-    static const struct run second = {"b", "p1", "GPU", "u1", "l1", 1, {0.03, 0.04}};
+    static const struct run second = {"b", "p1", "GPU", "u1", "l1", 1, {0.03, 0.04}, NULL};
     struct text_list notes = {0};
     struct err err = ERR_INIT;
     struct store out, back;
@@ -135,6 +139,36 @@ static void expect_refusal(const struct run *r, const char *one, const char *oth
         fail_msg("'%s' names not both of %s and %s", err.text, one, other);
     store_release(&out);
     assert_false(file_exists("out-c-0"));
+}
+
+/* Two runs on the same pair of GPUs that dealt their cases out otherwise. */
+static void a_case_on_two_gpus(void **state)
+{
+    static const char *const in[] = {"dealt", "otherwise"};
+    struct merge_request request = {.out = "dealt-out", .in = in, .nr = 2};
+    struct run a = first, b = first;
+    struct text_list notes = {0};
+    struct err err = ERR_INIT;
+    struct store out;
+
+    (void)state;
+    a.dir = in[0];
+    b.dir = in[1];
+    a.uuid = b.uuid = "u1,u2";
+    a.case_gpu = "u1";
+    b.case_gpu = "u2";
+    write_run(&a);
+    write_run(&b);
+    store_init(&out);
+    assert_int_equal(merge_runs(&request, &out, &notes, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFIG);
+    assert_non_null(strstr(err.text, "case '" CASE "' ran on GPU u2 in 'otherwise', on u1"));
+    store_release(&out);
+    request.across_gpus = true;
+    if (merge_runs(&request, &out, &notes, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(out.samples.nr, 4 * A_RUN);
+    store_release(&out);
 }
 
 static void what_differs_is_named(void **state)
@@ -227,11 +261,9 @@ static void output_is_no_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_are_numbered_through),
-        cmocka_unit_test(what_differs_is_named),
-        cmocka_unit_test(another_gpu_on_request),
-        cmocka_unit_test(not_sealed_edited_or_twice),
-        cmocka_unit_test(output_is_no_input),
+        cmocka_unit_test(processes_are_numbered_through), cmocka_unit_test(a_case_on_two_gpus),
+        cmocka_unit_test(what_differs_is_named),          cmocka_unit_test(another_gpu_on_request),
+        cmocka_unit_test(not_sealed_edited_or_twice),     cmocka_unit_test(output_is_no_input),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -188,8 +188,8 @@ static void test_alike(void **state)
 static void test_explosion(void **state)
 {
     const struct line lines[] = {
-        {"batch", "1..1000", 1}, {"heads", "1..1000", 1}, {"seqlen", "1..1000", 1}};
-    const struct line most[] = {{"batch", "1..50", 1}, {"seqlen", "1..100", 1}};
+        {"batch", "1..1000 +1", 1}, {"heads", "1..1000 +1", 1}, {"seqlen", "1..1000 +1", 1}};
+    const struct line most[] = {{"batch", "1..50", 1}, {"seqlen", "1..100 +1", 1}};
     struct sweep_cases cases = {0};
     struct strbuf notes = STRBUF_INIT;
     struct err err = ERR_INIT;
