@@ -188,13 +188,15 @@ static int run_case(struct worker *wk, const struct job_case *jc, struct err *er
         err_set(err, ERR_BUG, "the job's case '%s' is not in the plan", jc->id);
         goto out;
     }
-    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err) ||
-        case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
+    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err))
         goto out;
     if (wk->job->mode == JOB_CHECK) {
-        if (check_case(run, err))
-            goto out;
-    } else if (wk->job->mode == JOB_PROFILE) {
+        ret = check_serve(wk, jc, item, err);
+        goto out;
+    }
+    if (case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
+        goto out;
+    if (wk->job->mode == JOB_PROFILE) {
         if (ncu_case(run, err))
             goto out;
     } else if (worker_phase(run, "measure", NULL, err) || measure_case(run, err)) {

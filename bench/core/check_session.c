@@ -1,0 +1,201 @@
+#include "check_session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void check_rows_init(struct check_rows *rows)
+{
+    memset(rows, 0, sizeof(*rows));
+}
+
+void check_rows_release(struct check_rows *rows)
+{
+    for (size_t i = 0; i < rows->nr; i++) {
+        free(rows->row[i].kernel);
+        free(rows->row[i].options);
+        free(rows->row[i].repro);
+        free(rows->row[i].small);
+        free(rows->row[i].small_repro);
+    }
+    free(rows->row);
+    check_rows_init(rows);
+}
+
+bool check_row_is_bad(const struct check_row *row)
+{
+    return row->res.status == CHECK_FAIL || row->res.status == CHECK_UNEXPECTED;
+}
+
+static struct check_row *row_add(struct check_rows *rows, struct err *err)
+{
+    struct check_row *row;
+
+    if (rows->nr == rows->alloc) {
+        const size_t alloc = rows->alloc ? 2 * rows->alloc : 64;
+        struct check_row *grown = realloc(rows->row, alloc * sizeof(*grown));
+
+        if (!grown) {
+            err_memory(err);
+            return NULL;
+        }
+        rows->row = grown;
+        rows->alloc = alloc;
+    }
+    row = &rows->row[rows->nr++];
+    memset(row, 0, sizeof(*row));
+    check_result_init(&row->res);
+    check_result_init(&row->small_res);
+    return row;
+}
+
+static int name_row(struct check_row *row, const struct arm_steps *steps, struct err *err)
+{
+    struct strbuf kernel = STRBUF_INIT, options = STRBUF_INIT;
+
+    arm_steps_add_name(steps, &kernel);
+    arm_steps_add_options(steps, &options);
+    row->kernel = strbuf_detach(&kernel);
+    row->options = strbuf_detach(&options);
+    return row->kernel && row->options ? 0 : err_memory(err);
+}
+
+/* ---- what cases.csv says of an arm and case ---- */
+
+static int seal_case(struct session *s, const struct check_row *first, struct err *err)
+{
+    const struct check_row *bad = NULL;
+    bool any = false;
+
+    for (size_t i = 0; i < checks_nr(); i++) {
+        if (!bad && check_row_is_bad(&first[i]))
+            bad = &first[i];
+        any |= first[i].res.status != CHECK_NA;
+    }
+    if (bad) {
+        char text[CHECK_TEXT_MAX + 64];
+
+        (void)snprintf(text, sizeof(text), "%s: %s", bad->check->name, bad->res.text);
+        return session_fail_rows(s, first->item, first->arm->label,
+                                 bad->res.end == CHECK_CRASHED     ? "crash"
+                                 : bad->res.end == CHECK_TIMED_OUT ? "timeout"
+                                                                   : "wrong",
+                                 text, err);
+    }
+    return session_fail_rows(s, first->item, first->arm->label, any ? "ok" : "skip",
+                             any ? NULL : first->res.text, err);
+}
+
+/* Once an arm and check: the first case that fails is reduced, others fail for the same reason. */
+static bool is_first_failure(const struct check_rows *rows, const struct check_row *row)
+{
+    for (const struct check_row *r = rows->row; r < row; r++)
+        if (r->check == row->check && r->arm == row->arm && r->res.status == CHECK_FAIL)
+            return false;
+    return row->res.status == CHECK_FAIL;
+}
+
+static int finish_row(struct session *s, struct check_rows *rows, struct check_row *row,
+                      struct err *err)
+{
+    check_expect(row->check, row->hazards, &row->res);
+    if (!check_row_is_bad(row))
+        return 0;
+    if (check_repro(s, row, NULL, row->item->id, &row->repro, err))
+        return -1;
+    return is_first_failure(rows, row) ? check_shrink(s, row, err) : 0;
+}
+
+static int run_arm(struct session *s, struct check_rows *rows, const struct plan_case *item,
+                   const struct arm_entry *arm, struct err *err)
+{
+    struct check_task *task = calloc(1, sizeof(*task));
+    const size_t first = rows->nr;
+    struct arm_steps steps;
+    int ret;
+
+    if (!task)
+        return err_memory(err);
+    arm_entry_steps(arm, &s->plan, item, &steps);
+    *task = (struct check_task){.s = s, .arm = arm, .case_id = item->id};
+    task->hazards = check_hazards(&steps);
+    for (size_t i = 0; i < checks_nr(); i++)
+        task->wanted[i] = true;
+    ret = check_task_run(task, err);
+    for (size_t i = 0; !ret && !s->stopped && i < checks_nr(); i++) {
+        struct check_row *row = row_add(rows, err);
+
+        ret = row ? name_row(row, &steps, err) : -1;
+        if (ret)
+            break;
+        row->item = item;
+        row->arm = arm;
+        row->check = check_at(i);
+        row->hazards = task->hazards;
+        row->res = task->result[i];
+    }
+    free(task);
+    for (size_t i = first; !ret && i < rows->nr; i++)
+        ret = finish_row(s, rows, &rows->row[i], err);
+    if (!ret && rows->nr > first)
+        ret = seal_case(s, &rows->row[first], err);
+    return ret;
+}
+
+static void say_progress(const struct session *s, int done, int all, double begin_s,
+                         const char *case_id, const char *arm)
+{
+    const struct session_events *ev = &s->request->events;
+    struct timespec ts;
+    char phase[256];
+
+    if (!ev->progress)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    const double took_s = (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec - begin_s;
+    (void)snprintf(phase, sizeof(phase), "check %s", arm);
+    ev->progress(ev->ctx, done, all, done ? took_s / done * (all - done) : NAN, case_id, phase);
+}
+
+/* A' is the same kernel again. */
+static bool runs(const struct session *s, size_t arm, size_t item)
+{
+    const struct arm_entry *e = &s->arms.item[arm];
+
+    return !e->duplicate && arm_set_against(&s->arms, &s->plan, &s->plan.item[item], e);
+}
+
+int check_session_run(struct session *s, struct check_rows *rows, struct err *err)
+{
+    struct timespec ts;
+    int all = 0, done = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    const double begin_s = (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+    for (size_t i = 0; i < s->plan.nr; i++)
+        for (size_t k = 0; k < s->arms.nr; k++)
+            all += runs(s, k, i);
+    for (size_t i = 0; i < s->plan.nr && !s->stopped; i++)
+        for (size_t k = 0; k < s->arms.nr && !s->stopped; k++) {
+            if (!runs(s, k, i))
+                continue;
+            say_progress(s, done++, all, begin_s, s->plan.item[i].id, s->arms.item[k].label);
+            if (run_arm(s, rows, &s->plan.item[i], &s->arms.item[k], err))
+                return -1;
+        }
+    if (session_run_json(s, s->stopped ? "interrupted" : "complete", err))
+        return -1;
+    return store_write(&s->store, true, err);
+}
+
+int check_session_status(const struct session *s, const struct check_rows *rows)
+{
+    if (s->stopped)
+        return 130;
+    for (size_t i = 0; i < rows->nr; i++)
+        if (check_row_is_bad(&rows->row[i]))
+            return 3;
+    return 0;
+}

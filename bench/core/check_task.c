@@ -1,0 +1,307 @@
+/*
+ * check_task.c - the checks of one arm in one case, handed to processes until each has an answer.
+ */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check_session.h"
+#include "link.h"
+
+#define POLL_MS 50
+/* From its start to its first case a worker opens a device and a library. */
+#define START_S 60.0
+
+/* One process in progress. */
+struct serving {
+    struct check_task *task;
+    struct link link;
+    bool listed[CHECKS_MAX]; /* what it was given and has not answered */
+    int current;             /* -1: between checks */
+    char phase[256];
+    double limit_s, deadline_s;
+    size_t answers;
+    bool ended;
+};
+
+static double now_s(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static bool interrupted(const struct session *s)
+{
+    return s->request->interrupted && (int)*s->request->interrupted > s->request->interrupts_spared;
+}
+
+/* ---- the job ---- */
+
+/* The next checks for one process. An unsafe choice may leave something behind in its process that
+ * the next check would be blamed for. */
+static void choose_checks(struct serving *sv)
+{
+    const struct check_task *task = sv->task;
+    bool any = false;
+
+    memset(sv->listed, 0, sizeof(sv->listed));
+    for (size_t i = 0; i < checks_nr() && !(any && task->hazards); i++)
+        if (task->wanted[i])
+            sv->listed[i] = any = true;
+}
+
+static char *checks_text(const struct serving *sv)
+{
+    struct strbuf sb = STRBUF_INIT;
+
+    for (size_t i = 0; i < checks_nr(); i++)
+        if (sv->listed[i])
+            strbuf_addf(&sb, "%s%s", sb.len ? " " : "", check_at(i)->name);
+    return strbuf_detach(&sb);
+}
+
+/* The job names one arm, and one library is opened for it. */
+static void keep_arm(struct job *job, const char *label)
+{
+    for (size_t i = 0; i < job->arms_nr; i++) {
+        struct job_arm swap = job->arm[i];
+
+        if (strcmp(swap.label, label) != 0)
+            continue;
+        job->arm[i] = job->arm[0];
+        job->arm[0] = swap;
+    }
+    while (job->arms_nr > 1) {
+        struct job_arm *a = &job->arm[--job->arms_nr];
+
+        free(a->label);
+        free(a->library);
+        free(a->origin);
+        free(a->sha256);
+        free(a->arm);
+    }
+}
+
+static int replace(char **text, const char *by, struct err *err)
+{
+    char *copy = strdup(by);
+
+    if (!copy)
+        return err_memory(err);
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+static int make_job(struct serving *sv, struct job *job, struct err *err)
+{
+    const struct check_task *task = sv->task;
+    struct strbuf race = STRBUF_INIT;
+    struct job_case *c;
+
+    if (session_job(task->s, job, JOB_CHECK, err))
+        return -1;
+    keep_arm(job, task->arm->label);
+    if (task->config_text && (replace(&job->config_text, task->config_text, err) ||
+                              replace(&job->plan_hash, task->plan_hash, err)))
+        return -1;
+    job->item = calloc(1, sizeof(*job->item));
+    if (!job->item)
+        return err_memory(err);
+    c = &job->item[job->nr++];
+    strbuf_addf(&race, "%s\t%s\n", task->arm->label, task->arm->label);
+    c->id = strdup(task->case_id);
+    c->race = strbuf_detach(&race);
+    c->checks = checks_text(sv);
+    c->rounds = 1;
+    c->budget_s = task->s->plan.set.max_time_s;
+    return c->id && c->race && c->checks ? 0 : err_memory(err);
+}
+
+/* ---- answers ---- */
+
+static void settle(struct serving *sv, int check, const struct check_result *res)
+{
+    sv->task->result[check] = *res;
+    sv->task->wanted[check] = sv->listed[check] = false;
+    sv->answers++;
+    sv->current = -1;
+}
+
+/* The process ended, or was ended, inside a check. */
+static void settle_end(struct serving *sv, enum check_end end, const char *text)
+{
+    const char *detail = strchr(sv->phase, ':');
+    struct check_result res;
+    int check = sv->current;
+
+    for (size_t i = 0; check < 0 && i < checks_nr(); i++)
+        if (sv->listed[i])
+            check = (int)i;
+    if (check < 0)
+        return; /* it had answered everything */
+    check_result_init(&res);
+    check_fail(&res, "%s%s%.*s", text, detail ? " at" : "",
+               detail ? (int)strcspn(detail + 1, ";") : 0, detail ? detail + 1 : "");
+    res.end = end;
+    settle(sv, check, &res);
+}
+
+/* "check NAME; " or "check NAME: detail; ". */
+static void on_phase(struct serving *sv, const char *text)
+{
+    char name[64];
+
+    (void)snprintf(sv->phase, sizeof(sv->phase), "%s", text ? text : "");
+    sv->deadline_s = now_s() + sv->limit_s;
+    if (sscanf(sv->phase, "check %63[a-z0-9_]", name) == 1)
+        sv->current = check_find(name);
+}
+
+static int on_check(struct serving *sv, const char *text, struct err *err)
+{
+    json_t *json = json_loads(text ? text : "", 0, NULL);
+    const char *name = json_string_value(json_object_get(json, "check"));
+    struct check_result res;
+    int check = name ? check_find(name) : -1, ret;
+
+    ret = check_result_from_json(&res, json, err);
+    if (!ret && (check < 0 || !sv->listed[check]))
+        ret = err_set(err, ERR_BUG, "a worker answered a check that nobody asked for");
+    if (!ret)
+        settle(sv, check, &res);
+    json_decref(json);
+    return ret;
+}
+
+static int on_answer(struct serving *sv, const struct answer *a, struct err *err)
+{
+    switch (a->kind) {
+    case ANSWER_CASE:
+        sv->limit_s = sv->task->limit_s > 0 ? sv->task->limit_s : a->timeout_s;
+        sv->deadline_s = now_s() + sv->limit_s;
+        return 0;
+    case ANSWER_PHASE:
+        on_phase(sv, a->text);
+        return 0;
+    case ANSWER_CHECK:
+        return on_check(sv, a->text, err);
+    case ANSWER_FATAL:
+        sv->ended = true;
+        /* A fault of the device, found by the call behind it, is the kernel's. */
+        if (a->error_kind != ERR_CRASH && a->error_kind != ERR_WRONG)
+            return err_set(err, a->error_kind, "%s", a->text);
+        settle_end(sv, CHECK_CRASHED, a->text);
+        return 0;
+    case ANSWER_BYE:
+        sv->ended = true;
+        return 0;
+    case ANSWER_INFO:
+    case ANSWER_NOTE:
+    case ANSWER_DONE:
+        return 0;
+    }
+    return 0;
+}
+
+static void on_silence(struct serving *sv)
+{
+    char text[160];
+
+    if (interrupted(sv->task->s)) {
+        sv->task->s->stopped = sv->ended = true;
+        child_signal(&sv->link.child, SIGKILL);
+    } else if (now_s() > sv->deadline_s) {
+        (void)snprintf(text, sizeof(text), "it did not end within its time limit of %.0f s",
+                       sv->limit_s);
+        child_signal(&sv->link.child, SIGKILL);
+        settle_end(sv, CHECK_TIMED_OUT, text);
+        sv->ended = true;
+    }
+}
+
+static int serve(struct serving *sv, struct err *err)
+{
+    struct err why = ERR_INIT;
+    struct answer a;
+    int ret = 0;
+
+    while (!sv->ended && !ret) {
+        int got = link_next(&sv->link, POLL_MS, &a, &why);
+
+        if (got > 0) {
+            ret = on_answer(sv, &a, err);
+            answer_release(&a);
+        } else if (got < 0) {
+            settle_end(sv, CHECK_CRASHED, why.text);
+            sv->ended = true;
+        }
+        if (!sv->ended && !ret)
+            on_silence(sv);
+    }
+    return ret;
+}
+
+static int one_process(struct check_task *task, struct err *err)
+{
+    struct serving sv = {.task = task, .current = -1, .limit_s = START_S};
+    struct job job;
+    int ret;
+
+    choose_checks(&sv);
+    job_init(&job);
+    ret = make_job(&sv, &job, err);
+    if (!ret)
+        ret = link_start(&sv.link, task->s->request->exe, task->s->uuid, &job, err);
+    job_release(&job);
+    if (ret)
+        return -1;
+    sv.deadline_s = now_s() + START_S;
+    ret = serve(&sv, err);
+    link_close(&sv.link);
+    if (!ret && !sv.answers && !task->s->stopped)
+        return err_set(err, ERR_BUG, "a worker ended without an answer to any check");
+    return ret;
+}
+
+/* Where a plain launch takes the process with it, so would every other one, or hang as long. */
+static void spare_others(struct check_task *task)
+{
+    const struct check_result *plain = &task->result[0];
+
+    if (task->wanted[0] || plain->end == CHECK_ENDED)
+        return;
+    for (size_t i = 1; i < checks_nr(); i++)
+        if (task->wanted[i] && (check_at(i)->flags & CHECK_CALLS)) {
+            check_result_init(&task->result[i]);
+            check_na(&task->result[i], "not run: a plain launch %s",
+                     plain->end == CHECK_TIMED_OUT ? "does not end" : "ends the process");
+            task->wanted[i] = false;
+        }
+}
+
+static bool anything_wanted(const struct check_task *task)
+{
+    for (size_t i = 0; i < checks_nr(); i++)
+        if (task->wanted[i])
+            return true;
+    return false;
+}
+
+int check_task_run(struct check_task *task, struct err *err)
+{
+    const bool plain = task->wanted[0];
+
+    while (anything_wanted(task) && !task->s->stopped) {
+        if (one_process(task, err))
+            return -1;
+        if (plain)
+            spare_others(task);
+    }
+    return 0;
+}
