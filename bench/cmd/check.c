@@ -27,7 +27,7 @@ static void print_case(const struct check_row *first, size_t nr)
         if (!bad && check_row_is_bad(&first[i]))
             bad = &first[i];
     }
-    if (isfinite(oracle->rel_l2))
+    if (isfinite(oracle->max_abs))
         (void)snprintf(errors, sizeof(errors),
                        ", max abs %.2g, relative L2 %.2g, cosine %.6f%s%.20s", oracle->max_abs,
                        oracle->rel_l2, oracle->cosine, oracle->status == CHECK_PASS ? ", " : "",

@@ -4,8 +4,8 @@
  *
  * A worker serves one arm of one case, one check after the other on one set of buffers, and stops
  * behind the first that fails: the parent gives the rest to a fresh process, so that nothing that a
- * kernel broke is blamed on a later check. Each check of an arm with an unsafe choice is the only one
- * of its worker.
+ * kernel broke is blamed on a later check. Each check of an arm with an unsafe choice is the only
+ * one of its worker.
  *
  * To add a check: its function in one of checks_*.c, a prototype in check_rig.h, a row in
  * check_table.c.
@@ -29,8 +29,9 @@ enum check_status {
 };
 const char *check_status_word(enum check_status status); /* "n/a", "pass", "fail", ... */
 
-/* How the process that ran it ended. */
-enum check_end { CHECK_ENDED = 0, CHECK_CRASHED, CHECK_TIMED_OUT };
+/* How the process that ran it ended; CHECK_UNUSABLE: as it should, but there was nothing that could
+ * be launched. */
+enum check_end { CHECK_ENDED = 0, CHECK_CRASHED, CHECK_TIMED_OUT, CHECK_UNUSABLE };
 
 #define CHECK_TEXT_MAX 1024
 

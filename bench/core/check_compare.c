@@ -38,6 +38,19 @@ int rig_outputs_keep(struct arm_run *arm, struct rig_outputs *kept, struct err *
     return device_sync(arm_last(arm)->work->dev, err);
 }
 
+int rig_outputs_restore(struct arm_run *arm, const struct rig_outputs *kept, struct err *err)
+{
+    for (size_t i = 0; i < arm->steps_nr; i++) {
+        struct work *w = arm->step[i].work;
+
+        for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++)
+            if (kept->data[i][t] &&
+                device_copy(w->dev, w->tensor[t].data, kept->data[i][t], w->p.tensor[t].bytes, err))
+                return -1;
+    }
+    return device_sync(arm_last(arm)->work->dev, err);
+}
+
 void rig_outputs_drop(struct rig *rig, struct rig_outputs *kept)
 {
     for (size_t i = 0; i < CHAIN_MAX_STEPS; i++)
@@ -109,6 +122,13 @@ void rig_point(const struct arm_run *arm, const struct step_run *step, uint32_t 
     res->want = want;
 }
 
+double rig_value(int32_t dtype, const void *raw)
+{
+    const double value = numfmt_decode(dtype, numfmt_load(dtype, raw, 0));
+
+    return isnan(value) ? NAN : value; /* no "-nan" in a message */
+}
+
 /* The first element whose bits differ (by its numbers where only those can: -0 and 0 count), with
  * both values; -1 in *at where there is none. */
 static int first_difference(const struct work *w, uint32_t t, const void *kept, int64_t *at,
@@ -133,8 +153,8 @@ static int first_difference(const struct work *w, uint32_t t, const void *kept, 
             if (!memcmp(piece + b, other + b, size))
                 continue;
             *at = (int64_t)((from + b) / size);
-            *got = numfmt_decode(dtype, numfmt_load(dtype, piece + b, 0));
-            *want = numfmt_decode(dtype, numfmt_load(dtype, other + b, 0));
+            *got = rig_value(dtype, piece + b);
+            *want = rig_value(dtype, other + b);
         }
     }
     free(piece);

@@ -44,7 +44,7 @@ static const char *const columns[] = {"schema",
 
 static const char *end_word(enum check_end end)
 {
-    static const char *const words[] = {"", "crash", "timeout"};
+    static const char *const words[] = {"", "crash", "timeout", "unusable"};
 
     return words[end];
 }

@@ -65,6 +65,7 @@ static int judge_refusal(struct rig *rig, struct arm_run *arm, struct check_resu
                                  SAB_VALIDATE_METADATA, NULL) == SAB_OK;
         }
     free(chain);
+    res->end = CHECK_UNUSABLE;
     if (wrong)
         return check_fail(res, "a legal problem is answered invalid: %s", text);
     return check_na(res, "%s: %s", arm->row->status, arm->row->status_text);
@@ -85,6 +86,7 @@ static int judge_open(struct rig *rig, struct rig_side *side, struct check_resul
         return judge_refusal(rig, side->arm, res);
     if (!strcmp(row->status, "oom"))
         return check_na(res, "oom: %s", row->status_text);
+    res->end = CHECK_UNUSABLE;
     return check_fail(res, "%s", row->status_text);
 }
 
@@ -159,7 +161,7 @@ static int measure_jitter(struct rig *rig, struct rig_side *side, struct check_r
             most = fmax(most, one);
     }
     rig->jitter = most;
-    return 0;
+    return rig_outputs_restore(side->arm, &side->kept, err);
 }
 
 static int first_launch(struct rig *rig, struct rig_side *side, struct check_result *res,
@@ -173,6 +175,8 @@ static int first_launch(struct rig *rig, struct rig_side *side, struct check_res
         return -1;
     begin = verify_now_s();
     ret = rig_launch(rig, side->arm, -1, res, err);
+    if (ret > 0)
+        res->end = CHECK_UNUSABLE;
     if (ret)
         return ret;
     if (side == &rig->side[RIG_A])

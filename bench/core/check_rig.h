@@ -16,9 +16,9 @@ struct rig_outputs {
 /* The arm on buffers of its own: planned, and launched once on poisoned outputs right after it,
  * with the workspace as the plan left it. */
 struct rig_side {
-    struct plan_case item;   /* the case, with a seed of the side's own */
-    struct case_run *run;    /* NULL: not open */
-    struct arm_run *arm;     /* in run */
+    struct plan_case item; /* the case, with a seed of the side's own */
+    struct case_run *run;  /* NULL: not open */
+    struct arm_run *arm;   /* in run */
     bool launched;
     struct rig_outputs kept; /* of that first launch: what later ones are held against */
     uint64_t inputs[CHAIN_MAX_STEPS][SAB_MAX_TENSORS]; /* digests before that launch */
@@ -92,7 +92,11 @@ void rig_point(const struct arm_run *arm, const struct step_run *step, uint32_t 
 /* ---- check_compare.c ---- */
 
 int rig_outputs_keep(struct arm_run *arm, struct rig_outputs *kept, struct err *err);
+/* Puts them back where they came from. */
+int rig_outputs_restore(struct arm_run *arm, const struct rig_outputs *kept, struct err *err);
 void rig_outputs_drop(struct rig *rig, struct rig_outputs *kept);
+/* One element, as it stands in memory. */
+double rig_value(int32_t dtype, const void *raw);
 /* Whether this step and those before it promise equal bits. */
 bool rig_promises_bits(const struct arm_run *arm, size_t step);
 /* Largest relative L2 of an output against `kept`, over all steps. */

@@ -26,6 +26,7 @@ struct check_row {
 struct check_rows {
     struct check_row *row;
     size_t nr, alloc;
+    double shrink_s; /* spent on reducing cases so far */
 };
 
 void check_rows_init(struct check_rows *rows);

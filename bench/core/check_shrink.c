@@ -25,6 +25,7 @@ struct shrink {
     uint64_t changed;   /* bit i: axis i is another than the sweep's */
     double end_s;
     int tries;
+    bool served; /* the last try was one that the kernel serves */
 };
 
 /* A case to try, as a configuration. */
@@ -164,6 +165,7 @@ static int candidate_fails(const struct candidate *c, struct shrink *sh, struct 
     task->wanted[check] = true;
     ret = check_task_run(task, err);
     *res = task->result[check];
+    sh->served = res->status != CHECK_NA;
     free(task);
     if (ret || sh->s->stopped)
         return ret;
@@ -225,15 +227,17 @@ static int try_int(struct shrink *sh, size_t axis, int64_t n, struct err *err)
 
 /* ---- one axis ---- */
 
-/* The least value, else ever smaller steps down from the present one. */
+/* The least value, else ever smaller steps down from the present one. Of two axes that say the same
+ * thing, 0 hands over to the other one. */
 static int reduce_int(struct shrink *sh, size_t axis, struct err *err)
 {
     const struct axis_spec *spec = &sh->now.op->axes[axis];
-    const int64_t least = (int64_t)fmax(spec->min, 0);
+    const bool rivals = case_rival(sh->now.op, axis) >= 0;
+    const int64_t least = (int64_t)fmax(spec->min, rivals ? 1 : 0);
     const int64_t before = sh->now.axis[axis].i;
-    int ret = 0;
+    int ret;
 
-    if (before == 0 && case_rival(sh->now.op, axis) >= 0)
+    if (before == 0 && rivals)
         return try_int(sh, axis, 1, err);
     if (before <= least)
         return 0;
@@ -246,6 +250,9 @@ static int reduce_int(struct shrink *sh, size_t axis, struct err *err)
         ret = n > least ? try_int(sh, axis, n, err) : 0;
         if (ret <= 0)
             step /= 2;
+        /* A width that no kernel serves, say: other steps would find the same. */
+        if (!ret && !sh->served)
+            break;
     }
     return ret < 0 ? -1 : sh->now.axis[axis].i < before;
 }
@@ -296,7 +303,8 @@ static int one_sweep(struct shrink *sh, struct err *err)
 
 int check_shrink(struct session *s, struct check_row *row, struct err *err)
 {
-    struct shrink sh = {.s = s, .row = row, .now = row->item->asked, .end_s = now_s() + SHRINK_S};
+    struct shrink sh = {
+        .s = s, .row = row, .now = row->item->asked, .end_s = now_s() + SHRINK_S, .served = true};
     int ret;
 
     row->small = strdup(row->item->id);

@@ -269,20 +269,25 @@ static int one_process(struct check_task *task, struct err *err)
     return ret;
 }
 
-/* Where a plain launch takes the process with it, so would every other one, or hang as long. */
+/* Where a plain launch takes the process with it, so would every other one, or hang as long; and
+ * what cannot be planned cannot be checked. */
 static void spare_others(struct check_task *task)
 {
+    static const char *const words[] = {"", "a plain launch ends the process",
+                                        "a plain launch does not end", "nothing could be launched"};
     const struct check_result *plain = &task->result[0];
 
     if (task->wanted[0] || plain->end == CHECK_ENDED)
         return;
-    for (size_t i = 1; i < checks_nr(); i++)
-        if (task->wanted[i] && (check_at(i)->flags & CHECK_CALLS)) {
-            check_result_init(&task->result[i]);
-            check_na(&task->result[i], "not run: a plain launch %s",
-                     plain->end == CHECK_TIMED_OUT ? "does not end" : "ends the process");
-            task->wanted[i] = false;
-        }
+    for (size_t i = 1; i < checks_nr(); i++) {
+        if (!task->wanted[i] ||
+            (plain->end != CHECK_UNUSABLE && !(check_at(i)->flags & CHECK_CALLS)))
+            continue;
+        task->result[i] = *plain;
+        if (plain->status != CHECK_NA)
+            check_na(&task->result[i], "not run: %s", words[plain->end]);
+        task->wanted[i] = false;
+    }
 }
 
 static bool anything_wanted(const struct check_task *task)

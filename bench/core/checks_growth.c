@@ -18,7 +18,7 @@
 #define PLANS_LEAST 16
 #define RANGE_S     2.0 /* behind those, a range ends after so long */
 /* Host seconds that launches may take in all. */
-#define LAUNCH_S      0.2
+#define LAUNCH_S      0.06
 #define LAUNCH_S_CUDA 2.0
 /* What grows by less a plan is noise. */
 #define HEAP_BYTES_A_PLAN 16.0

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "check_rig.h"
-#include "numfmt.h"
 #include "promises.h"
 #include "verify_internal.h"
 
@@ -50,9 +49,8 @@ static int reference_failed(const struct arm_run *arm, const struct step_run *st
                             err) ||
             device_download(w->dev, want, (char *)w->reference[t] + (size_t)at * size, size, err))
             return -1;
-        rig_point(arm, step, t, at,
-                  numfmt_decode(w->tensor[t].dtype, numfmt_load(w->tensor[t].dtype, got, 0)),
-                  numfmt_decode(w->tensor[t].dtype, numfmt_load(w->tensor[t].dtype, want, 0)), res);
+        rig_point(arm, step, t, at, rig_value(w->tensor[t].dtype, got),
+                  rig_value(w->tensor[t].dtype, want), res);
         break;
     }
     return check_fail(res, "%s", j->text);
@@ -66,11 +64,7 @@ static int fill_reference(struct rig *rig, size_t i, struct err *err)
 
     if (verify_reference_fill(a->run, w, err))
         return -1;
-    for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++)
-        if (a->kept.data[i][t] &&
-            device_copy(w->dev, w->tensor[t].data, a->kept.data[i][t], w->p.tensor[t].bytes, err))
-            return -1;
-    return device_sync(rig->dev, err);
+    return rig_outputs_restore(a->arm, &a->kept, err);
 }
 
 static int judge_step(struct rig *rig, size_t i, struct check_result *res, struct err *err)

@@ -364,9 +364,12 @@ static int add_slice(struct judge_run *run, const struct op_slice *s, judge_read
         return -1;
     }
     zero_bars(run, s, raw);
-    for (int64_t i = 0; i < s->n; i++)
-        add_element(run, s, i, unit * numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i)), unit,
-                    sums);
+    for (int64_t i = 0; i < s->n; i++) {
+        const double got = unit * numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i));
+
+        /* The sign of a NaN is no part of a message. */
+        add_element(run, s, i, isnan(got) ? NAN : got, unit, sums);
+    }
     sums->rows += (s->n + width - 1) / width;
     sums->any = true;
     free(raw);
