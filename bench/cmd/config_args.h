@@ -15,7 +15,8 @@ struct config_args {
     const char *arch; /* ab: targets to build for, "none" for no CUDA; NULL: the present GPU's */
     bool build_only;  /* ab */
     struct text_list only, arm;
-    int64_t trials; /* of aa */
+    struct text_list check; /* of check */
+    int64_t trials;         /* of aa */
     bool resume, force, quiet, operators, kernels, help;
 };
 

@@ -20,6 +20,35 @@ static double now_s(void)
 void check_rows_init(struct check_rows *rows)
 {
     memset(rows, 0, sizeof(*rows));
+    check_rows_select(rows, NULL, 0, NULL);
+}
+
+static int no_check(const char *name, struct err *err)
+{
+    const char *names[CHECKS_MAX], *near;
+
+    for (size_t i = 0; i < checks_nr(); i++)
+        names[i] = check_at(i)->name;
+    near = text_nearest(name, names, checks_nr());
+    return err_set(err, ERR_CONFIG, "'%.200s' is no check, %s '%s'", name,
+                   near ? "did you mean" : "the first of them is", near ? near : names[0]);
+}
+
+int check_rows_select(struct check_rows *rows, const char *const *names, size_t nr, struct err *err)
+{
+    for (size_t i = 0; i < checks_nr(); i++)
+        rows->wanted[i] = !nr;
+    for (size_t i = 0; i < nr; i++) {
+        const int at = check_find(names[i]);
+
+        if (at < 0)
+            return no_check(names[i], err);
+        rows->wanted[at] = true;
+    }
+    rows->each = 0;
+    for (size_t i = 0; i < checks_nr(); i++)
+        rows->each += rows->wanted[i];
+    return 0;
 }
 
 void check_rows_release(struct check_rows *rows)
@@ -75,12 +104,12 @@ static int name_row(struct check_row *row, const struct arm_steps *steps, struct
 
 /* ---- what cases.csv says of an arm and case ---- */
 
-static int seal_case(struct session *s, const struct check_row *first, struct err *err)
+static int seal_case(struct session *s, const struct check_row *first, size_t nr, struct err *err)
 {
     const struct check_row *bad = NULL;
     bool any = false;
 
-    for (size_t i = 0; i < checks_nr(); i++) {
+    for (size_t i = 0; i < nr; i++) {
         if (!bad && check_row_is_bad(&first[i]))
             bad = &first[i];
         any |= first[i].res.status != CHECK_NA;
@@ -137,12 +166,13 @@ static int run_arm(struct session *s, struct check_rows *rows, const struct plan
     arm_entry_steps(arm, &s->plan, item, &steps);
     *task = (struct check_task){.s = s, .arm = arm, .case_id = item->id};
     task->hazards = check_hazards(&steps);
-    for (size_t i = 0; i < checks_nr(); i++)
-        task->wanted[i] = true;
+    memcpy(task->wanted, rows->wanted, sizeof(task->wanted));
     ret = check_task_run(task, err);
     for (size_t i = 0; !ret && !s->stopped && i < checks_nr(); i++) {
-        struct check_row *row = row_add(rows, err);
+        struct check_row *row = rows->wanted[i] ? row_add(rows, err) : NULL;
 
+        if (!rows->wanted[i])
+            continue;
         ret = row ? name_row(row, &steps, err) : -1;
         if (ret)
             break;
@@ -156,7 +186,7 @@ static int run_arm(struct session *s, struct check_rows *rows, const struct plan
     for (size_t i = first; !ret && i < rows->nr; i++)
         ret = finish_row(s, rows, &rows->row[i], err);
     if (!ret && rows->nr > first)
-        ret = seal_case(s, &rows->row[first], err);
+        ret = seal_case(s, &rows->row[first], rows->nr - first, err);
     return ret;
 }
 

@@ -27,10 +27,18 @@ struct check_rows {
     struct check_row *row;
     size_t nr, alloc;
     double shrink_s; /* spent on reducing cases so far */
+    bool wanted[CHECKS_MAX];
+    size_t each; /* rows that an arm and case has: one a check that is wanted */
 };
 
+/* Every check is wanted. */
 void check_rows_init(struct check_rows *rows);
 void check_rows_release(struct check_rows *rows);
+
+/* Only the checks named here are wanted; of none: all. ERR_CONFIG with the nearest for a name that
+ * is none. */
+int check_rows_select(struct check_rows *rows, const char *const *names, size_t nr,
+                      struct err *err);
 
 /* A failure that no hazard explains, or an unsafe choice that passes. */
 bool check_row_is_bad(const struct check_row *row);
@@ -61,7 +69,8 @@ int check_task_run(struct check_task *task, struct err *err);
 /* check_shrink.c: reduces the case of a row that failed to the smallest that still does, one axis
  * after the other, within seconds; fills small, small_repro and small_res. */
 int check_shrink(struct session *s, struct check_row *row, struct err *err);
-/* "bench check --config FILE ... --arm NAME --only ID", with `flags` (may be NULL) in between. */
+/* "bench check --config FILE ... --arm NAME --only ID --check NAME", with `flags` (may be NULL) in
+ * between. */
 int check_repro(const struct session *s, const struct check_row *row, const char *flags,
                 const char *case_id, char **out, struct err *err);
 

@@ -13,7 +13,7 @@
 #include "check_session.h"
 #include "repro.h"
 
-#define SHRINK_S     15.0
+#define SHRINK_S     60.0
 #define SHRINK_TRIES 100
 /* A try of what hung takes this long; what else takes so long is no smaller case. */
 #define TRY_S 4.0
@@ -82,6 +82,7 @@ int check_repro(const struct session *s, const struct check_row *row, const char
     repro_add_word(&sb, s->plan.arm[row->arm->plan_arm].name);
     strbuf_addstr(&sb, " --only ");
     repro_add_word(&sb, case_id);
+    strbuf_addf(&sb, " --check %s", row->check->name);
     free(*out);
     *out = strbuf_detach(&sb);
     return *out ? 0 : err_memory(err);

@@ -65,26 +65,30 @@ static char *checks_text(const struct serving *sv)
     return strbuf_detach(&sb);
 }
 
-/* The job names one arm, and one library is opened for it. */
-static void keep_arm(struct job *job, const char *label)
+static void arm_free(struct job_arm *a)
 {
-    for (size_t i = 0; i < job->arms_nr; i++) {
-        struct job_arm swap = job->arm[i];
+    free(a->label);
+    free(a->library);
+    free(a->origin);
+    free(a->sha256);
+    free(a->arm);
+}
 
-        if (strcmp(swap.label, label) != 0)
-            continue;
-        job->arm[i] = job->arm[0];
-        job->arm[0] = swap;
-    }
-    while (job->arms_nr > 1) {
-        struct job_arm *a = &job->arm[--job->arms_nr];
+/* The job names one arm, and one library is opened for it. */
+static int keep_arm(struct job *job, const char *label, struct err *err)
+{
+    struct job_arm kept = {.label = NULL};
 
-        free(a->label);
-        free(a->library);
-        free(a->origin);
-        free(a->sha256);
-        free(a->arm);
-    }
+    for (size_t i = 0; i < job->arms_nr; i++)
+        if (!kept.label && !strcmp(job->arm[i].label, label))
+            kept = job->arm[i];
+        else
+            arm_free(&job->arm[i]);
+    job->arms_nr = kept.label != NULL;
+    if (!kept.label)
+        return err_set(err, ERR_BUG, "the job has no arm '%s'", label);
+    job->arm[0] = kept;
+    return 0;
 }
 
 static int replace(char **text, const char *by, struct err *err)
@@ -104,9 +108,8 @@ static int make_job(struct serving *sv, struct job *job, struct err *err)
     struct strbuf race = STRBUF_INIT;
     struct job_case *c;
 
-    if (session_job(task->s, job, JOB_CHECK, err))
+    if (session_job(task->s, job, JOB_CHECK, err) || keep_arm(job, task->arm->label, err))
         return -1;
-    keep_arm(job, task->arm->label);
     if (task->config_text && (replace(&job->config_text, task->config_text, err) ||
                               replace(&job->plan_hash, task->plan_hash, err)))
         return -1;

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef SAB_SANITIZED
+#    include <sanitizer/allocator_interface.h>
+#endif
+
 #include "check_rig.h"
 #include "verify_internal.h"
 
@@ -52,7 +56,7 @@ static int take_stock(struct rig *rig, struct holdings *h, struct err *err)
         return -1;
     h->device = -(double)available;
 #ifdef SAB_SANITIZED
-    h->heap = 0; /* the sanitizer's allocator counts nothing */
+    h->heap = (double)__sanitizer_get_current_allocated_bytes();
 #else
     const struct mallinfo2 info = mallinfo2();
 
@@ -106,7 +110,7 @@ static int one_plan(struct rig *rig, struct pool *p, int at, struct check_result
         arm.step[i].plan = NULL;
         /* WORK_GUARD_BYTES are in front of every workspace: those of the first slot are the pool's.
          */
-        if (arm.step[i].workspace)
+        if (arm.step[i].workspace && p->slots)
             arm.step[i].workspace = p->data + p->next++ % p->slots * p->stride;
     }
     ret = rig_plan(rig, &arm, "one of many plans", res, err);

@@ -165,16 +165,17 @@ static int find_unwritten(const struct arm_run *arm, const struct step_run *step
     struct work *w = step->work;
     const size_t size = sab_dtype_size(w->tensor[t].dtype), bytes = w->p.tensor[t].bytes;
     const int poison = work_poison_byte(w->tensor[t].dtype);
-    unsigned char *a = malloc(2 * bytes + 1), *b = a + bytes;
+    unsigned char *a = malloc(2 * bytes + 1), *b;
     char name[256];
     int ret = 0;
 
     if (!a)
         return err_memory(err);
+    b = a + bytes;
     if (device_download(w->dev, a, first, bytes, err) ||
         device_download(w->dev, b, w->tensor[t].data, bytes, err))
         ret = -1;
-    for (size_t at = 0; !ret && at + size <= bytes; at += size) {
+    for (size_t at = 0; !ret && size && at + size <= bytes; at += size) {
         bool both = true;
 
         for (size_t k = at; k < at + size && both; k++)

@@ -21,11 +21,6 @@ failing() {
     column "$1/checks.csv" check "arm=$2" "status=${3:-fail}" | tr '\n' ' ' | sed 's/ $//'
 }
 
-# A sanitizer counts no memory for its process, and makes a fault of a write outside.
-grown() {
-    if [ "${SAB_SANITIZE:-OFF}" = OFF ]; then echo no_growth; fi
-}
-
 # expect_table STATUS: of the lines on stdin, "ARM: CHECK...", each is what failed with that status.
 expect_table() {
     local arm checks got wrong=0
@@ -51,9 +46,9 @@ wrong_type: oracle
 not_deterministic: repeat two_plans empty degenerate traffic contents
 ignores_sizes: oracle
 reads_index: oracle empty degenerate contents
-leaks: $(grown)
-allocates: $(grown)
-caches: zeroed stale_valid recycled_view $(grown)
+leaks: no_growth
+allocates: no_growth
+caches: zeroed stale_valid recycled_view no_growth
 overruns: guards
 uses:
 takes_any: empty degenerate refusals
@@ -105,9 +100,7 @@ END
     check_config caches:contract:trust=said
     expect 0 "$BENCH" check --config check.ini --out o --quiet
     [ -z "$(failing o caches_flagged)" ]
-    if [ "${SAB_SANITIZE:-OFF}" = OFF ]; then
-        [ "$(failing o caches_flagged expected_failure)" = 'zeroed stale_valid recycled_view no_growth' ]
-    fi
+    [ "$(failing o caches_flagged expected_failure)" = 'zeroed stale_valid recycled_view no_growth' ]
     grep -q '^expected failure: caches_flagged  zeroed, as trust=said is flagged' out
     grep -Eq '^zeroed +expected failure' out
     [ "$(column o/checks.csv hazards check=oracle)" = 'zeroed stale_valid recycled_view no_growth' ]
@@ -176,6 +169,15 @@ END
     grep -q '^skip .*head dimension' out
     [ ! -e results ]
     no_leftovers
+}
+
+@test "checks by name" {
+    check_config misses_tile:behaviour
+    expect 3 "$BENCH" check --config check.ini --check written --check guards --out o --quiet
+    [ "$(column o/checks.csv check | xargs)" = 'guards written' ]
+    expect 0 "$BENCH" check --config check.ini --check guards --quiet
+    expect 2 "$BENCH" check --config check.ini --check guard
+    says "'guard' is no check, did you mean 'guards'"
 }
 
 @test "check stops at Ctrl-C" {

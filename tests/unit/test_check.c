@@ -321,7 +321,7 @@ static void test_csv(void **state)
     assert_int_equal(csv_find_column(&csv, "repro", &at, NULL), 0);
     assert_string_equal(csv_cell(&csv, 1, at),
                         "bench check --config 'a file.ini' --sweep.s.heads=1 --arm odd --only "
-                        "'s.<1>&'\\''2'\\'''");
+                        "'s.<1>&'\\''2'\\''' --check oracle");
     csv_release(&csv);
     teardown(&w);
 }
@@ -342,6 +342,25 @@ static void test_status(void **state)
     teardown(&w);
 }
 
+static void test_selection(void **state)
+{
+    static const char *const two[] = {"refusals", "oracle"}, *const none[] = {"refusal"};
+    struct err err = ERR_INIT;
+    struct check_rows rows;
+
+    (void)state;
+    check_rows_init(&rows);
+    assert_int_equal(rows.each, checks_nr());
+    assert_int_equal(check_rows_select(&rows, two, 2, &err), 0);
+    assert_int_equal(rows.each, 2);
+    assert_true(rows.wanted[0] && rows.wanted[check_find("refusals")]);
+    assert_false(rows.wanted[1]);
+    assert_int_equal(check_rows_select(&rows, none, 1, &err), -1);
+    assert_int_equal(err.kind, ERR_CONFIG);
+    assert_string_equal(err.text, "'refusal' is no check, did you mean 'refusals'");
+    check_rows_release(&rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_junit),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_status),
+        cmocka_unit_test(test_selection),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
