@@ -7,7 +7,8 @@
 #include <time.h>
 
 /* A run that fails everywhere is not held up for longer to say how little it takes. */
-#define SHRINK_ALL_S 180.0
+#define SHRINK_ALL_S  180.0
+#define SHRINK_CHECKS 3 /* of one arm */
 
 static double now_s(void)
 {
@@ -128,13 +129,20 @@ static int seal_case(struct session *s, const struct check_row *first, size_t nr
                              any ? NULL : first->res.text, err);
 }
 
-/* Once an arm and check: the first case that fails is reduced, others fail for the same reason. */
-static bool is_first_failure(const struct check_rows *rows, const struct check_row *row)
+/* Once an arm and check: the first case that fails is reduced, others fail for the same reason; and
+ * so do many checks of one arm. */
+static bool is_to_shrink(const struct check_rows *rows, const struct check_row *row)
 {
-    for (const struct check_row *r = rows->row; r < row; r++)
-        if (r->check == row->check && r->arm == row->arm && r->res.status == CHECK_FAIL)
+    int shrunk = 0;
+
+    for (const struct check_row *r = rows->row; r < row; r++) {
+        if (r->arm != row->arm || r->res.status != CHECK_FAIL)
+            continue;
+        if (r->check == row->check)
             return false;
-    return row->res.status == CHECK_FAIL;
+        shrunk += r->small != NULL;
+    }
+    return row->res.status == CHECK_FAIL && shrunk < SHRINK_CHECKS && rows->shrink_s < SHRINK_ALL_S;
 }
 
 static int finish_row(struct session *s, struct check_rows *rows, struct check_row *row,
@@ -145,7 +153,7 @@ static int finish_row(struct session *s, struct check_rows *rows, struct check_r
         return 0;
     if (check_repro(s, row, NULL, row->item->id, &row->repro, err))
         return -1;
-    if (!is_first_failure(rows, row) || rows->shrink_s > SHRINK_ALL_S)
+    if (!is_to_shrink(rows, row))
         return 0;
     const double begin_s = now_s();
     int ret = check_shrink(s, row, err);
