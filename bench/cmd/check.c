@@ -251,7 +251,7 @@ int cmd_check(int argc, const char **argv)
     check_rows_init(&rows);
     if (check_rows_select(&rows, (const char *const *)args.check.items, args.check.nr, &err) ||
         session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
-        check_session_run(&s, &rows, &err) || write_files(&s, &rows, &err)) {
+        check_session_run(&s, &rows, args.together, &err) || write_files(&s, &rows, &err)) {
         ui_end(&ui);
         status = exit_report(&err);
     } else {

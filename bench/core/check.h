@@ -2,10 +2,10 @@
  * check.h - `bench check`: the table of checks (DESIGN 9), what one of them comes to, and the
  * worker's side of it.
  *
- * A worker serves one arm of one case, one check after the other on one set of buffers, and stops
- * behind the first that fails: the parent gives the rest to a fresh process, so that nothing that a
- * kernel broke is blamed on a later check. Each check of an arm with an unsafe choice is the only
- * one of its worker.
+ * A worker serves one arm of one case (of several, where the user wants that), one check after the
+ * other on one set of buffers, and stops behind the first that fails: the parent gives the rest to
+ * a fresh process, so that nothing that a kernel broke is blamed on a later check. Each check of an
+ * arm with an unsafe choice is the only one of its worker.
  *
  * To add a check: its function in one of checks_*.c, a prototype in check_rig.h, a row in
  * check_table.c.

@@ -161,40 +161,54 @@ static int finish_row(struct session *s, struct check_rows *rows, struct check_r
     return ret;
 }
 
-static int run_arm(struct session *s, struct check_rows *rows, const struct plan_case *item,
-                   const struct arm_entry *arm, struct err *err)
+/* The rows of one case that a task has been through. */
+static int take_case(struct session *s, struct check_rows *rows, const struct check_task *task,
+                     size_t k, const struct plan_case *item, struct err *err)
 {
-    struct check_task *task = calloc(1, sizeof(*task));
     const size_t first = rows->nr;
     struct arm_steps steps;
-    int ret;
 
-    if (!task)
-        return err_memory(err);
-    arm_entry_steps(arm, &s->plan, item, &steps);
-    *task = (struct check_task){.s = s, .arm = arm, .case_id = item->id};
-    task->hazards = check_hazards(&steps);
-    memcpy(task->wanted, rows->wanted, sizeof(task->wanted));
-    ret = check_task_run(task, err);
-    for (size_t i = 0; !ret && !s->stopped && i < checks_nr(); i++) {
+    arm_entry_steps(task->arm, &s->plan, item, &steps);
+    for (size_t i = 0; i < checks_nr(); i++) {
         struct check_row *row = rows->wanted[i] ? row_add(rows, err) : NULL;
 
         if (!rows->wanted[i])
             continue;
-        ret = row ? name_row(row, &steps, err) : -1;
-        if (ret)
-            break;
+        if (!row || name_row(row, &steps, err))
+            return -1;
         row->item = item;
-        row->arm = arm;
+        row->arm = task->arm;
         row->check = check_at(i);
         row->hazards = task->hazards;
-        row->res = task->result[i];
+        row->res = task->item[k].result[i];
     }
-    free(task);
-    for (size_t i = first; !ret && i < rows->nr; i++)
-        ret = finish_row(s, rows, &rows->row[i], err);
-    if (!ret && rows->nr > first)
-        ret = seal_case(s, &rows->row[first], rows->nr - first, err);
+    for (size_t i = first; i < rows->nr; i++)
+        if (finish_row(s, rows, &rows->row[i], err))
+            return -1;
+    return seal_case(s, &rows->row[first], rows->nr - first, err);
+}
+
+/* One arm in some cases of the plan; all of them have the arm's kernels and choices. */
+static int run_arm(struct session *s, struct check_rows *rows, const struct plan_case *const *items,
+                   size_t nr, const struct arm_entry *arm, struct err *err)
+{
+    struct check_task task = {.s = s, .arm = arm, .nr = nr};
+    struct arm_steps steps;
+    int ret;
+
+    task.item = calloc(nr + 1, sizeof(*task.item));
+    if (!task.item)
+        return err_memory(err);
+    for (size_t k = 0; k < nr; k++) {
+        task.item[k].id = items[k]->id;
+        memcpy(task.item[k].wanted, rows->wanted, sizeof(rows->wanted));
+        arm_entry_steps(arm, &s->plan, items[k], &steps);
+        task.hazards |= check_hazards(&steps);
+    }
+    ret = check_task_run(&task, err);
+    for (size_t k = 0; !ret && !s->stopped && k < nr; k++)
+        ret = take_case(s, rows, &task, k, items[k], err);
+    free(task.item);
     return ret;
 }
 
@@ -219,7 +233,8 @@ static bool runs(const struct session *s, size_t arm, size_t item)
     return !e->duplicate && arm_set_against(&s->arms, &s->plan, &s->plan.item[item], e);
 }
 
-int check_session_run(struct session *s, struct check_rows *rows, struct err *err)
+/* Case after case, each arm in processes of its own. */
+static int run_apart(struct session *s, struct check_rows *rows, struct err *err)
 {
     const double begin_s = now_s();
     int all = 0, done = 0;
@@ -229,12 +244,43 @@ int check_session_run(struct session *s, struct check_rows *rows, struct err *er
             all += runs(s, k, i);
     for (size_t i = 0; i < s->plan.nr && !s->stopped; i++)
         for (size_t k = 0; k < s->arms.nr && !s->stopped; k++) {
+            const struct plan_case *item = &s->plan.item[i];
+
             if (!runs(s, k, i))
                 continue;
-            say_progress(s, done++, all, begin_s, s->plan.item[i].id, s->arms.item[k].label);
-            if (run_arm(s, rows, &s->plan.item[i], &s->arms.item[k], err))
+            say_progress(s, done++, all, begin_s, item->id, s->arms.item[k].label);
+            if (run_arm(s, rows, &item, 1, &s->arms.item[k], err))
                 return -1;
         }
+    return 0;
+}
+
+/* Arm after arm, all its cases in as few processes as fail. */
+static int run_together(struct session *s, struct check_rows *rows, struct err *err)
+{
+    const struct plan_case **items = calloc(s->plan.nr + 1, sizeof(*items));
+    const double begin_s = now_s();
+    int ret = items ? 0 : err_memory(err);
+
+    for (size_t k = 0; !ret && k < s->arms.nr && !s->stopped; k++) {
+        size_t nr = 0;
+
+        for (size_t i = 0; i < s->plan.nr; i++)
+            if (runs(s, k, i))
+                items[nr++] = &s->plan.item[i];
+        if (!nr)
+            continue;
+        say_progress(s, (int)k, (int)s->arms.nr, begin_s, "all cases", s->arms.item[k].label);
+        ret = run_arm(s, rows, items, nr, &s->arms.item[k], err);
+    }
+    free(items);
+    return ret;
+}
+
+int check_session_run(struct session *s, struct check_rows *rows, bool together, struct err *err)
+{
+    if (together ? run_together(s, rows, err) : run_apart(s, rows, err))
+        return -1;
     if (session_run_json(s, s->stopped ? "interrupted" : "complete", err))
         return -1;
     return store_write(&s->store, true, err);

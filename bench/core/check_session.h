@@ -42,25 +42,32 @@ int check_rows_select(struct check_rows *rows, const char *const *names, size_t 
 
 /* A failure that no hazard explains, or an unsafe choice that passes. */
 bool check_row_is_bad(const struct check_row *row);
-/* Fills *rows, and the case rows of the session's store (one an arm and case). Interrupted: returns
- * 0 with s->stopped set. */
-int check_session_run(struct session *s, struct check_rows *rows, struct err *err);
+/* Fills *rows, and the case rows of the session's store (one an arm and case). `together`: the
+ * cases of an arm share processes. Interrupted: returns 0 with s->stopped set. */
+int check_session_run(struct session *s, struct check_rows *rows, bool together, struct err *err);
 /* 0, 3 where a row is bad, 130 when stopped. */
 int check_session_status(const struct session *s, const struct check_rows *rows);
 
 /* ---- parts that shrinking shares ---- */
 
-/* One arm in one case, of the session's plan or of a smaller one. */
+/* One case of a task. */
+struct check_case {
+    const char *id;
+    bool wanted[CHECKS_MAX];
+    struct check_result result[CHECKS_MAX]; /* of those that are wanted */
+};
+
+/* One arm in some cases, of the session's plan or of a smaller one: cases of one task may share a
+ * process, until something fails. */
 struct check_task {
     struct session *s;
     const struct arm_entry *arm;
-    const char *case_id;
+    struct check_case *item;
+    size_t nr;
     const char *config_text; /* NULL: the session's own */
     const char *plan_hash;
     uint32_t hazards;
     double limit_s; /* time for one check; 0: as the worker says */
-    bool wanted[CHECKS_MAX];
-    struct check_result result[CHECKS_MAX]; /* of those that are wanted */
 };
 
 /* Runs what is wanted, in as many processes as it takes. */

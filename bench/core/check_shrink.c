@@ -150,24 +150,26 @@ static bool candidate_make(struct candidate *c, const struct shrink *sh, const s
 static int candidate_fails(const struct candidate *c, struct shrink *sh, struct check_result *res,
                            struct err *err)
 {
-    struct check_task *task = calloc(1, sizeof(*task));
+    struct check_case *item = calloc(1, sizeof(*item));
     const int check = check_find(sh->row->check->name);
+    struct check_task task = {.s = sh->s,
+                              .arm = sh->row->arm,
+                              .item = item,
+                              .nr = 1,
+                              .config_text = c->text.buf,
+                              .plan_hash = c->hash,
+                              .hazards = sh->row->hazards,
+                              .limit_s = TRY_S};
     int ret;
 
-    if (!task)
+    if (!item)
         return err_memory(err);
-    *task = (struct check_task){.s = sh->s,
-                                .arm = sh->row->arm,
-                                .case_id = c->item->id,
-                                .config_text = c->text.buf,
-                                .plan_hash = c->hash,
-                                .hazards = sh->row->hazards,
-                                .limit_s = TRY_S};
-    task->wanted[check] = true;
-    ret = check_task_run(task, err);
-    *res = task->result[check];
+    item->id = c->item->id;
+    item->wanted[check] = true;
+    ret = check_task_run(&task, err);
+    *res = item->result[check];
     sh->served = res->status != CHECK_NA;
-    free(task);
+    free(item);
     if (ret || sh->s->stopped)
         return ret;
     return res->status == CHECK_FAIL && res->end == sh->row->res.end;

@@ -1,5 +1,5 @@
 /*
- * check_task.c - the checks of one arm in one case, handed to processes until each has an answer.
+ * check_task.c - the checks of one arm, handed to processes until each has an answer.
  */
 #include <math.h>
 #include <signal.h>
@@ -19,11 +19,13 @@
 struct serving {
     struct check_task *task;
     struct link link;
-    bool listed[CHECKS_MAX]; /* what it was given and has not answered */
-    int current;             /* -1: between checks */
+    bool (*listed)[CHECKS_MAX]; /* what it was given and has not answered, by case */
+    size_t at;                  /* the case that it is in; task->nr: none */
+    int current;                /* check; -1: between two */
     char phase[256];
     double limit_s, deadline_s;
     size_t answers;
+    bool failed; /* the last answer was a failure: it goes */
     bool ended;
 };
 
@@ -42,25 +44,25 @@ static bool interrupted(const struct session *s)
 
 /* ---- the job ---- */
 
-/* The next checks for one process. An unsafe choice may leave something behind in its process that
- * the next check would be blamed for. */
+/* The next checks for one process: all, or of an unsafe choice one alone. That may leave something
+ * behind in its process that the next check would be blamed for. */
 static void choose_checks(struct serving *sv)
 {
     const struct check_task *task = sv->task;
     bool any = false;
 
-    memset(sv->listed, 0, sizeof(sv->listed));
-    for (size_t i = 0; i < checks_nr() && !(any && task->hazards); i++)
-        if (task->wanted[i])
-            sv->listed[i] = any = true;
+    for (size_t k = 0; k < task->nr; k++)
+        for (size_t i = 0; i < checks_nr() && !(any && task->hazards); i++)
+            if (task->item[k].wanted[i])
+                sv->listed[k][i] = any = true;
 }
 
-static char *checks_text(const struct serving *sv)
+static char *checks_text(const bool listed[CHECKS_MAX])
 {
     struct strbuf sb = STRBUF_INIT;
 
     for (size_t i = 0; i < checks_nr(); i++)
-        if (sv->listed[i])
+        if (listed[i])
             strbuf_addf(&sb, "%s%s", sb.len ? " " : "", check_at(i)->name);
     return strbuf_detach(&sb);
 }
@@ -102,36 +104,53 @@ static int replace(char **text, const char *by, struct err *err)
     return 0;
 }
 
+static int add_case(struct job *job, const struct serving *sv, size_t k, struct err *err)
+{
+    const struct check_task *task = sv->task;
+    struct job_case *c = &job->item[job->nr];
+    struct strbuf race = STRBUF_INIT;
+    char *checks = checks_text(sv->listed[k]);
+
+    if (checks && !*checks) {
+        free(checks);
+        return 0;
+    }
+    job->nr++;
+    strbuf_addf(&race, "%s\t%s\n", task->arm->label, task->arm->label);
+    c->id = strdup(task->item[k].id);
+    c->race = strbuf_detach(&race);
+    c->checks = checks;
+    c->rounds = 1;
+    c->budget_s = task->s->plan.set.max_time_s;
+    return c->id && c->race && c->checks ? 0 : err_memory(err);
+}
+
 static int make_job(struct serving *sv, struct job *job, struct err *err)
 {
     const struct check_task *task = sv->task;
-    struct strbuf race = STRBUF_INIT;
-    struct job_case *c;
 
     if (session_job(task->s, job, JOB_CHECK, err) || keep_arm(job, task->arm->label, err))
         return -1;
     if (task->config_text && (replace(&job->config_text, task->config_text, err) ||
                               replace(&job->plan_hash, task->plan_hash, err)))
         return -1;
-    job->item = calloc(1, sizeof(*job->item));
+    job->item = calloc(task->nr + 1, sizeof(*job->item));
     if (!job->item)
         return err_memory(err);
-    c = &job->item[job->nr++];
-    strbuf_addf(&race, "%s\t%s\n", task->arm->label, task->arm->label);
-    c->id = strdup(task->case_id);
-    c->race = strbuf_detach(&race);
-    c->checks = checks_text(sv);
-    c->rounds = 1;
-    c->budget_s = task->s->plan.set.max_time_s;
-    return c->id && c->race && c->checks ? 0 : err_memory(err);
+    for (size_t k = 0; k < task->nr; k++)
+        if (add_case(job, sv, k, err))
+            return -1;
+    return 0;
 }
 
 /* ---- answers ---- */
 
-static void settle(struct serving *sv, int check, const struct check_result *res)
+static void settle(struct serving *sv, size_t k, int check, const struct check_result *res)
 {
-    sv->task->result[check] = *res;
-    sv->task->wanted[check] = sv->listed[check] = false;
+    struct check_case *c = &sv->task->item[k];
+
+    c->result[check] = *res;
+    c->wanted[check] = sv->listed[k][check] = false;
     sv->answers++;
     sv->current = -1;
 }
@@ -141,18 +160,22 @@ static void settle_end(struct serving *sv, enum check_end end, const char *text)
 {
     const char *detail = strchr(sv->phase, ':');
     struct check_result res;
+    size_t k = sv->at < sv->task->nr ? sv->at : 0;
     int check = sv->current;
 
-    for (size_t i = 0; check < 0 && i < checks_nr(); i++)
-        if (sv->listed[i])
-            check = (int)i;
-    if (check < 0)
-        return; /* it had answered everything */
+    /* Between two checks the next one is what it died on. */
+    for (; check < 0 && k < sv->task->nr; k += check < 0)
+        for (size_t i = 0; check < 0 && i < checks_nr(); i++)
+            if (sv->listed[k][i])
+                check = (int)i;
+    /* It had answered everything; or was told to go, with a failure. */
+    if (check < 0 || sv->failed)
+        return;
     check_result_init(&res);
     check_fail(&res, "%s%s%.*s", text, detail ? " at" : "",
                detail ? (int)strcspn(detail + 1, ";") : 0, detail ? detail + 1 : "");
     res.end = end;
-    settle(sv, check, &res);
+    settle(sv, k, check, &res);
 }
 
 /* "check NAME; " or "check NAME: detail; ". */
@@ -174,18 +197,31 @@ static int on_check(struct serving *sv, const char *text, struct err *err)
     int check = name ? check_find(name) : -1, ret;
 
     ret = check_result_from_json(&res, json, err);
-    if (!ret && (check < 0 || !sv->listed[check]))
+    if (!ret && (check < 0 || sv->at >= sv->task->nr || !sv->listed[sv->at][check]))
         ret = err_set(err, ERR_BUG, "a worker answered a check that nobody asked for");
-    if (!ret)
-        settle(sv, check, &res);
+    if (!ret) {
+        settle(sv, sv->at, check, &res);
+        sv->failed = res.status == CHECK_FAIL;
+    }
     json_decref(json);
     return ret;
+}
+
+static size_t find_case(const struct check_task *task, const char *id)
+{
+    size_t k = 0;
+
+    while (k < task->nr && strcmp(task->item[k].id, id ? id : "") != 0)
+        k++;
+    return k;
 }
 
 static int on_answer(struct serving *sv, const struct answer *a, struct err *err)
 {
     switch (a->kind) {
     case ANSWER_CASE:
+        sv->at = find_case(sv->task, a->case_id);
+        sv->current = -1;
         sv->limit_s = sv->task->limit_s > 0 ? sv->task->limit_s : a->timeout_s;
         sv->deadline_s = now_s() + sv->limit_s;
         return 0;
@@ -252,21 +288,25 @@ static int serve(struct serving *sv, struct err *err)
 
 static int one_process(struct check_task *task, struct err *err)
 {
-    struct serving sv = {.task = task, .current = -1, .limit_s = START_S};
+    struct serving sv = {.task = task, .at = task->nr, .current = -1, .limit_s = START_S};
     struct job job;
     int ret;
 
+    sv.listed = calloc(task->nr, sizeof(*sv.listed));
+    if (!sv.listed)
+        return err_memory(err);
     choose_checks(&sv);
     job_init(&job);
     ret = make_job(&sv, &job, err);
     if (!ret)
         ret = link_start(&sv.link, task->s->request->exe, task->s->uuid, &job, err);
     job_release(&job);
-    if (ret)
-        return -1;
-    sv.deadline_s = now_s() + START_S;
-    ret = serve(&sv, err);
-    link_close(&sv.link);
+    if (!ret) {
+        sv.deadline_s = now_s() + START_S;
+        ret = serve(&sv, err);
+        link_close(&sv.link);
+    }
+    free(sv.listed);
     if (!ret && !sv.answers && !task->s->stopped)
         return err_set(err, ERR_BUG, "a worker ended without an answer to any check");
     return ret;
@@ -274,42 +314,40 @@ static int one_process(struct check_task *task, struct err *err)
 
 /* Where a plain launch takes the process with it, so would every other one, or hang as long; and
  * what cannot be planned cannot be checked. */
-static void spare_others(struct check_task *task)
+static void spare_others(struct check_case *c)
 {
     static const char *const words[] = {"", "a plain launch ends the process",
                                         "a plain launch does not end", "nothing could be launched"};
-    const struct check_result *plain = &task->result[0];
+    const struct check_result *plain = &c->result[0];
 
-    if (task->wanted[0] || plain->end == CHECK_ENDED)
-        return;
     for (size_t i = 1; i < checks_nr(); i++) {
-        if (!task->wanted[i] ||
-            (plain->end != CHECK_UNUSABLE && !(check_at(i)->flags & CHECK_CALLS)))
+        if (!c->wanted[i] || (plain->end != CHECK_UNUSABLE && !(check_at(i)->flags & CHECK_CALLS)))
             continue;
-        task->result[i] = *plain;
+        c->result[i] = *plain;
         if (plain->status != CHECK_NA)
-            check_na(&task->result[i], "not run: %s", words[plain->end]);
-        task->wanted[i] = false;
+            check_na(&c->result[i], "not run: %s", words[plain->end]);
+        c->wanted[i] = false;
     }
 }
 
 static bool anything_wanted(const struct check_task *task)
 {
-    for (size_t i = 0; i < checks_nr(); i++)
-        if (task->wanted[i])
-            return true;
+    for (size_t k = 0; k < task->nr; k++)
+        for (size_t i = 0; i < checks_nr(); i++)
+            if (task->item[k].wanted[i])
+                return true;
     return false;
 }
 
 int check_task_run(struct check_task *task, struct err *err)
 {
-    const bool plain = task->wanted[0];
-
     while (anything_wanted(task) && !task->s->stopped) {
         if (one_process(task, err))
             return -1;
-        if (plain)
-            spare_others(task);
+        /* A check that was never asked for has a result of zeros: it ended as it should. */
+        for (size_t k = 0; k < task->nr; k++)
+            if (!task->item[k].wanted[0] && task->item[k].result[0].end != CHECK_ENDED)
+                spare_others(&task->item[k]);
     }
     return 0;
 }

@@ -125,5 +125,8 @@ int check_serve(struct worker *wk, const struct job_case *jc, const struct plan_
             failed = res.status == CHECK_FAIL;
     }
     rig_close(&rig);
+    wk->ended = failed;
+    if (rig.print_fd >= 0)
+        close(rig.print_fd);
     return ret;
 }

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef SAB_SANITIZED
-#    include <sanitizer/allocator_interface.h>
-#endif
-
 #include "check_rig.h"
 #include "verify_internal.h"
 
@@ -30,6 +26,11 @@
 /* Fresh workspace addresses come out of a pool of this size. */
 #define POOL_BYTES ((uint64_t)64 << 20)
 #define POOL_ALIGN 512u
+
+#ifdef SAB_SANITIZED
+/* Of the sanitizer's run-time library, whose header is another package's. */
+extern size_t __sanitizer_get_current_allocated_bytes(void);
+#endif
 
 struct holdings {
     double heap, device; /* bytes in use */

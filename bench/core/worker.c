@@ -228,7 +228,7 @@ static int serve(struct worker *wk, struct ini *ini, struct plan *plan, const ch
     if (job->mode != JOB_INFO) {
         if (libraries_open(wk, err))
             return -1;
-        for (size_t i = 0; i < job->nr && !worker_stopping(); i++) {
+        for (size_t i = 0; i < job->nr && !worker_stopping() && !wk->ended; i++) {
             *at = job->item[i].id;
             if (run_case(wk, &job->item[i], err))
                 return -1;

@@ -180,6 +180,28 @@ END
     says "'guard' is no check, did you mean 'guards'"
 }
 
+@test "cases that share a process fail where they fail apart" {
+    check_config sound wrong_when_long overruns crashes:behaviour caches:contract:trust=said
+    [ "${SAB_SANITIZE:-OFF}" = OFF ] || export ASAN_OPTIONS=handle_segv=0:allow_user_segv_handler=1
+    sed -i 's/^seqlen.*/seqlen = 64, 128, 192/' check.ini
+    flags='--check oracle --check guards --check zeroed --check repeat --quiet'
+    # shellcheck disable=SC2086 # several flags
+    expect 3 "$BENCH" check --config check.ini --out o $flags
+    # shellcheck disable=SC2086
+    expect 3 "$BENCH" check --config check.ini --out p $flags --together
+    for folder in o p; do
+        column $folder/checks.csv check status=fail | wc -l > $folder.nr
+        for arm in sound wrong_when_long overruns crashes caches_flagged; do
+            for case in s.B1.H2.S64.d0.5.sizes_mode-1 s.B1.H2.S128.d0.5.sizes_mode-1 s.B1.H2.S192.d0.5.sizes_mode-1; do
+                column $folder/checks.csv status "arm=$arm" "case_id=$case" | xargs echo "$arm" "$case"
+            done
+        done > $folder.table
+    done
+    # Two of three cases are long; each overruns, and each crashes.
+    [ "$(cat o.nr)" -eq 8 ]
+    cmp o.table p.table
+}
+
 @test "check stops at Ctrl-C" {
     check_config hangs:behaviour
     local got=0
