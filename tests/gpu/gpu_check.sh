@@ -57,6 +57,7 @@ if [ "$status" -eq 6 ]; then
     exit 77
 fi
 cat out err | sed 's/^/# /'
+[ -f o/checks.csv ] || { echo "not ok 1 - no checks.csv, status $status"; exit 1; }
 
 # What failed of an arm with that status, a check a line.
 failed_of() {
