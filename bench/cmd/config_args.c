@@ -14,6 +14,9 @@ static const struct option_row rows[] = {
     {"config", "FILE", "the sweep to read", OPTION_STRING, FIELD(config), 'c'},
     {"only", "GLOB", "cases whose id matches; may be given again", OPTION_LIST, FIELD(only), 0},
     {"arm", "NAME", "this arm alone; may be given again", OPTION_LIST, FIELD(arm), 0},
+    {"check", "NAME", "check: this check alone; may be given again", OPTION_LIST, FIELD(check), 0},
+    {"together", NULL, "check: the cases of an arm share a process until something fails",
+     OPTION_FLAG, FIELD(together), 0},
     {"out", "DIR", "the results folder", OPTION_STRING, FIELD(out), 'o'},
     {"resume", NULL, "go on with the folder that --out names", OPTION_FLAG, FIELD(resume), 0},
     {"force", NULL, "replace an earlier run in that folder", OPTION_FLAG, FIELD(force), 0},
@@ -99,6 +102,7 @@ void config_args_release(struct config_args *args, struct option_result *result)
 {
     text_list_release(&args->only);
     text_list_release(&args->arm);
+    text_list_release(&args->check);
     option_result_release(result);
 }
 

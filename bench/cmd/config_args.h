@@ -15,8 +15,9 @@ struct config_args {
     const char *arch; /* ab: targets to build for, "none" for no CUDA; NULL: the present GPU's */
     bool build_only;  /* ab */
     struct text_list only, arm;
-    int64_t trials; /* of aa */
-    bool resume, force, quiet, operators, kernels, help;
+    struct text_list check; /* of check */
+    int64_t trials;         /* of aa */
+    bool resume, force, quiet, operators, kernels, together, help;
 };
 
 /* Reads the flags of one command; `which` is its name. Returns -1 with an exit status in *status

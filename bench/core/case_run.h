@@ -24,7 +24,8 @@ struct worker {
     struct library *library; /* one an arm of the job, in their order */
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
-    FILE *out; /* answers */
+    FILE *out;  /* answers */
+    bool ended; /* mode check: something failed, and what is left is for another process */
     /* Reference kernels that agreed with the oracle here, and what a run on the small case took. */
     struct proof {
         const struct sab_kernel *kernel;

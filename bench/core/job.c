@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const char *const mode_names[] = {"info", "run", "check", "profile"};
-static const char *const answer_names[] = {"info", "case", "phase", "done", "note", "fatal", "bye"};
+static const char *const answer_names[] = {"info", "case",  "phase", "done",
+                                           "note", "fatal", "bye",   "check"};
 
 const char *device_kind_name(enum sab_device kind)
 {
@@ -58,6 +59,7 @@ void job_release(struct job *job)
     for (size_t i = 0; i < job->nr; i++) {
         free(job->item[i].id);
         free(job->item[i].race);
+        free(job->item[i].checks);
     }
     free(job->item);
     job_init(job);
@@ -79,9 +81,10 @@ static json_t *cases_to_json(const struct job *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && i < job->nr; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:f}", "id", job->item[i].id, "race",
-                                              job->item[i].race, "rounds", job->item[i].rounds,
-                                              "budget_s", job->item[i].budget_s));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:i, s:f, s:s*}", "id", job->item[i].id, "race",
+                            job->item[i].race, "rounds", job->item[i].rounds, "budget_s",
+                            job->item[i].budget_s, "checks", job->item[i].checks));
     return list;
 }
 
@@ -133,11 +136,12 @@ static int cases_from_json(struct job *job, const json_t *list, struct err *err)
         return err_memory(err);
     for (size_t i = 0; i < nr; i++) {
         struct job_case *c = &job->item[job->nr++];
-        const char *id, *race;
-        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:i, s:F}", "id", &id, "race", &race,
-                        "rounds", &c->rounds, "budget_s", &c->budget_s))
+        const char *id, *race, *checks = NULL;
+        if (json_unpack(json_array_get(list, i), "{s:s, s:s, s:i, s:F, s?s}", "id", &id, "race",
+                        &race, "rounds", &c->rounds, "budget_s", &c->budget_s, "checks", &checks))
             return err_set(err, ERR_BUG, "a job's case %zu cannot be read", i);
-        if (take(&c->id, id, err) || take(&c->race, race, err))
+        if (take(&c->id, id, err) || take(&c->race, race, err) ||
+            (checks && take(&c->checks, checks, err)))
             return -1;
     }
     return 0;

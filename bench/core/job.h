@@ -45,6 +45,7 @@ struct job_case {
     int rounds;      /* as asked; the worker rounds up to whole super-rounds */
     double budget_s; /* wall time left for this case */
     char *race;      /* who races and against whom: lines "LABEL\tLABEL" */
+    char *checks;    /* mode check: names of check.h, between blanks; NULL */
 };
 
 struct job {
@@ -80,6 +81,7 @@ enum answer_kind {
     ANSWER_NOTE,     /* text for the user */
     ANSWER_FATAL,    /* the worker ends: error_kind, text */
     ANSWER_BYE,      /* every case is done */
+    ANSWER_CHECK,    /* text: a check_result as JSON, with the name of its check */
 };
 
 struct answer {

@@ -93,8 +93,7 @@ static size_t dropped_words(const char *word)
     return 0;
 }
 
-/* Bare where a POSIX shell takes it for itself, else in single quotes. */
-static void add_word(struct strbuf *sb, const char *text)
+void repro_add_word(struct strbuf *sb, const char *text)
 {
     static const char *const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                      "0123456789_-./:=,+@%";
@@ -131,12 +130,12 @@ int repro_command(const struct repro *r, struct strbuf *out, struct err *err)
 
         if (!skip) {
             strbuf_addch(out, ' ');
-            add_word(out, word);
+            repro_add_word(out, word);
         }
         i += skip ? skip : 1;
     }
     strbuf_addstr(out, " --only ");
-    add_word(out, r->item->id);
+    repro_add_word(out, r->item->id);
     strbuf_addch(out, '\n');
     return out->oom ? err_memory(err) : 0;
 }

@@ -35,4 +35,7 @@ int repro_command(const struct repro *r, struct strbuf *out, struct err *err);
  */
 int repro_ini(const struct repro *r, struct strbuf *out, struct err *err);
 
+/* A word as a POSIX shell takes it: bare, or in single quotes. */
+void repro_add_word(struct strbuf *sb, const char *text);
+
 #endif

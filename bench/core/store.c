@@ -14,8 +14,8 @@
 #include "file.h"
 #include "report.h"
 
-static const char *const own_files[] = {"cases.csv", "samples.csv", "run.json",
-                                        "report.md", "checks.csv",  NULL};
+static const char *const own_files[] = {"cases.csv",  "samples.csv", "run.json", "report.md",
+                                        "checks.csv", "checks.xml",  NULL};
 
 void store_init(struct store *s)
 {

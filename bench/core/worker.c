@@ -188,13 +188,15 @@ static int run_case(struct worker *wk, const struct job_case *jc, struct err *er
         err_set(err, ERR_BUG, "the job's case '%s' is not in the plan", jc->id);
         goto out;
     }
-    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err) ||
-        case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
+    if (say(wk, ANSWER_CASE, jc->id, NULL, timeout_of(wk, jc, item), err))
         goto out;
     if (wk->job->mode == JOB_CHECK) {
-        if (check_case(run, err))
-            goto out;
-    } else if (wk->job->mode == JOB_PROFILE) {
+        ret = check_serve(wk, jc, item, err);
+        goto out;
+    }
+    if (case_run_open(run, wk, item, jc, err) || verify_gate(run, err))
+        goto out;
+    if (wk->job->mode == JOB_PROFILE) {
         if (ncu_case(run, err))
             goto out;
     } else if (worker_phase(run, "measure", NULL, err) || measure_case(run, err)) {
@@ -227,7 +229,7 @@ static int serve(struct worker *wk, struct ini *ini, struct plan *plan, const ch
     if (job->mode != JOB_INFO) {
         if (libraries_open(wk, err))
             return -1;
-        for (size_t i = 0; i < job->nr && !worker_stopping(); i++) {
+        for (size_t i = 0; i < job->nr && !worker_stopping() && !wk->ended; i++) {
             *at = job->item[i].id;
             if (run_case(wk, &job->item[i], err))
                 return -1;

@@ -194,6 +194,7 @@ static const struct device_vtable cpu_vtable = {
     .activity_name = cpu_activity_name,
     .idle = cpu_idle,
     .conditions_at = cpu_conditions_at,
+    .traffic = &cpu_traffic,
 };
 
 int cpu_open(struct device **dev, const struct device_request *request, struct err *err)

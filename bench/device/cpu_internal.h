@@ -56,6 +56,10 @@ double cpu_clock_mhz(double tick_ns);
 
 void cpu_info_read(struct device_info *info);
 
+/* ---- cpu_traffic.c ---- */
+
+extern const struct device_traffic_vtable cpu_traffic;
+
 /* ---- cpu_data.c ---- */
 
 int cpu_generate(struct device *dev, const struct recipe *r, void *dst, struct err *err);

@@ -131,6 +131,10 @@ const char *cuda_activity_name(const struct device *dev, size_t i);
 /* Measures the step of the timer's stamps with kernels of different lengths. */
 int cuda_tick_measure(struct cuda_device *cuda, double *tick_ns, struct err *err);
 
+/* ---- cuda_stream.c ---- */
+extern const struct device_stream_vtable cuda_streams;
+extern const struct device_traffic_vtable cuda_traffic;
+
 /* ---- cuda_range.c: NVTX ---- */
 void *cuda_range_open(void);
 void cuda_range_push(void *domain, uint64_t id);

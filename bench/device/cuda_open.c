@@ -201,6 +201,8 @@ static const struct device_vtable cuda_vtable = {
     .activity_name = cuda_activity_name,
     .idle = cuda_idle,
     .conditions_at = cuda_conditions_at,
+    .streams = &cuda_streams,
+    .traffic = &cuda_traffic,
 };
 
 int cuda_open(struct device **dev, const struct device_request *request, struct err *err)

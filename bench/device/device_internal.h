@@ -35,6 +35,31 @@ struct device_before {
     size_t touch_nr;
 };
 
+struct device_graph;
+struct device_traffic;
+
+/* stream.h; device cpu has none of these. */
+struct device_stream_vtable {
+    int (*make)(struct device *dev, void **stream, struct err *err);
+    void (*free)(struct device *dev, void *stream);
+    void *(*use)(struct device *dev, void *stream);
+    int (*busy)(struct device *dev, void *stream, double ns, struct err *err);
+    int (*done)(struct device *dev, void *stream, bool *done, struct err *err);
+    int (*follow)(struct device *dev, void *stream, void *first, struct err *err);
+    int (*sync_all)(struct device *dev, struct err *err);
+    int (*capture_begin)(struct device *dev, struct err *err);
+    int (*capture_end)(struct device *dev, struct device_graph *graph, struct err *err);
+    int (*graph_launch)(struct device *dev, const struct device_graph *graph, struct err *err);
+    void (*graph_free)(struct device *dev, struct device_graph *graph);
+    int (*free_bytes)(struct device *dev, uint64_t *bytes, struct err *err);
+};
+
+struct device_traffic_vtable {
+    int (*start)(struct device *dev, struct device_traffic **traffic, struct err *err);
+    int (*feed)(struct device *dev, struct device_traffic *traffic, struct err *err);
+    int (*stop)(struct device *dev, struct device_traffic *traffic, struct err *err);
+};
+
 struct device_vtable {
     void (*close)(struct device *dev);
     void *(*stream)(struct device *dev);
@@ -62,6 +87,8 @@ struct device_vtable {
     const char *(*activity_name)(const struct device *dev, size_t i);
     void (*idle)(struct device *dev); /* before a pause: waits for the work enqueued */
     void (*conditions_at)(struct device *dev, double start_ns, struct device_conditions *out);
+    const struct device_stream_vtable *streams; /* NULL on cpu */
+    const struct device_traffic_vtable *traffic;
 };
 
 /* First member of every kind's own struct. */

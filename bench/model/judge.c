@@ -30,6 +30,7 @@ struct judge_run {
     struct sums level[LEVELS];
     struct judgement *out;
     struct sums all; /* over all tensors, for the numbers of the judgement */
+    double furthest; /* |got - ref| of the element that stands in `out`, until one is at fault */
 };
 
 static double relative(double diff2, double ref2)
@@ -60,6 +61,23 @@ __attribute__((format(printf, 2, 3))) static void fail(struct judge_run *run, co
     va_end(args);
 }
 
+/* Remembers the element that fail() is about, or (`off` not negative) one that is off the furthest.
+ */
+static void point_at(struct judge_run *run, const struct op_slice *s, int64_t i, double got,
+                     double off)
+{
+    struct judgement *out = run->out;
+
+    if (!out->pass || (off >= 0 && !(off > run->furthest)))
+        return;
+    if (off >= 0)
+        run->furthest = off;
+    out->tensor = s->tensor;
+    out->at = s->at + i;
+    out->got = got;
+    out->want = s->ref[i];
+}
+
 static const char *tensor_name(const struct judge_run *run, uint32_t tensor)
 {
     const struct sab_op_spec *spec = run->p->spec;
@@ -67,8 +85,7 @@ static const char *tensor_name(const struct judge_run *run, uint32_t tensor)
     return spec && tensor < spec->tensors_nr ? spec->tensors[tensor].name : "output";
 }
 
-/* "[b,h,row,d]" of a linear offset. */
-static const char *place_text(const struct op_tensor *t, int64_t at, char *buf, size_t size)
+const char *op_place_text(const struct op_tensor *t, int64_t at, char *buf, size_t size)
 {
     int64_t place[SAB_MAX_RANK] = {0};
     size_t len = 0;
@@ -97,13 +114,14 @@ static void within_bar(struct judge_run *run, const struct op_slice *s, int64_t 
             ? got == ref && (s->within[i] == WITHIN_EQUAL || signbit(got) == signbit(ref))
             : fabs(got - ref) <= limit)
         return;
+    point_at(run, s, i, got, -1);
     if (s->within && s->within[i] < 0)
         fail(run, "%s%s is %g, must be %g%s", tensor_name(run, s->tensor),
-             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
+             op_place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
              s->within[i] == WITHIN_EQUAL ? "" : " to the bit");
     else
         fail(run, "%s%s is %.9g%s, must be %.9g within %.3g", tensor_name(run, s->tensor),
-             place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got,
+             op_place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got,
              s->scaled ? " times its scale" : "", ref, limit);
 }
 
@@ -120,11 +138,13 @@ static void element_bars(struct judge_run *run, const struct op_slice *s, int64_
             within_bar(run, s, i, got, unit, bar);
         if (bar->tensor != s->tensor || bar->kind != BAR_ELEMENT)
             continue;
-        if (!(fabs(got - ref) <= bar->a + bar->b * fabs(ref)))
-            fail(run, "%s%s is %.9g, must be %.9g within %.3g + %.3g*|ref|",
-                 tensor_name(run, s->tensor),
-                 place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
-                 bar->a, bar->b);
+        if (fabs(got - ref) <= bar->a + bar->b * fabs(ref))
+            continue;
+        point_at(run, s, i, got, -1);
+        fail(run, "%s%s is %.9g, must be %.9g within %.3g + %.3g*|ref|",
+             tensor_name(run, s->tensor),
+             op_place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref,
+             bar->a, bar->b);
     }
 }
 
@@ -153,13 +173,16 @@ static void add_element(struct judge_run *run, const struct op_slice *s, int64_t
 
     sums->values++;
     if (!isfinite(got) || !isfinite(ref)) {
-        if (!(isnan(got) && isnan(ref)) && !(got == ref))
-            fail(run, "%s%s is %.9g, must be %.9g", tensor_name(run, s->tensor),
-                 place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref);
+        if ((isnan(got) && isnan(ref)) || got == ref)
+            return;
+        point_at(run, s, i, got, -1);
+        fail(run, "%s%s is %.9g, must be %.9g", tensor_name(run, s->tensor),
+             op_place_text(&run->p->tensor[s->tensor], s->at + i, place, sizeof(place)), got, ref);
         return;
     }
     if (!(fabs(diff) <= run->out->max_abs))
         run->out->max_abs = fabs(diff);
+    point_at(run, s, i, got, fabs(diff));
     sums->diff1 += fabs(diff);
     sums->diff2 += diff * diff;
     sums->ref1 += fabs(ref);
@@ -197,11 +220,13 @@ static void zero_bars(struct judge_run *run, const struct op_slice *s, const voi
             for (int64_t i = 0; zeros == width && i < width; i++) {
                 const uint32_t bits = numfmt_load(t->dtype, raw, first + i);
 
-                if (bar->b > 0 ? bits != 0 : numfmt_decode(t->dtype, bits) != 0)
-                    fail(run, "%s%s of an empty row is %.9g (bits %x), must be 0",
-                         tensor_name(run, s->tensor),
-                         place_text(t, s->at + first + i, place, sizeof(place)),
-                         numfmt_decode(t->dtype, bits), (unsigned)bits);
+                if (bar->b > 0 ? bits == 0 : numfmt_decode(t->dtype, bits) == 0)
+                    continue;
+                point_at(run, s, first + i, numfmt_decode(t->dtype, bits), -1);
+                fail(run, "%s%s of an empty row is %.9g (bits %x), must be 0",
+                     tensor_name(run, s->tensor),
+                     op_place_text(t, s->at + first + i, place, sizeof(place)),
+                     numfmt_decode(t->dtype, bits), (unsigned)bits);
             }
         }
     }
@@ -339,9 +364,12 @@ static int add_slice(struct judge_run *run, const struct op_slice *s, judge_read
         return -1;
     }
     zero_bars(run, s, raw);
-    for (int64_t i = 0; i < s->n; i++)
-        add_element(run, s, i, unit * numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i)), unit,
-                    sums);
+    for (int64_t i = 0; i < s->n; i++) {
+        const double got = unit * numfmt_decode(t->dtype, numfmt_load(t->dtype, raw, i));
+
+        /* The sign of a NaN is no part of a message. */
+        add_element(run, s, i, isnan(got) ? NAN : got, unit, sums);
+    }
     sums->rows += (s->n + width - 1) / width;
     sums->any = true;
     free(raw);
@@ -365,12 +393,16 @@ int judge(const struct op_problem *p, const struct bar *bars, size_t bars_nr,
           const struct op_slices *slices, judge_read_fn read, void *ctx, struct judgement *out,
           struct err *err)
 {
-    struct judge_run run = {.p = p, .bars = bars, .bars_nr = bars_nr, .out = out};
+    struct judge_run run = {.p = p, .bars = bars, .bars_nr = bars_nr, .out = out, .furthest = -1};
     const struct op_slice **order = malloc((slices->nr + 1) * sizeof(*order));
     int ret = 0;
 
-    *out = (struct judgement){
-        .pass = true, .max_abs = NAN, .rel_l2 = NAN, .cosine = NAN, .emulated_rel_l2 = NAN};
+    *out = (struct judgement){.pass = true,
+                              .max_abs = NAN,
+                              .rel_l2 = NAN,
+                              .cosine = NAN,
+                              .emulated_rel_l2 = NAN,
+                              .at = -1};
     if (!order)
         return err_memory(err);
     for (size_t i = 0; i < slices->nr; i++)
@@ -382,5 +414,7 @@ int judge(const struct op_problem *p, const struct bar *bars, size_t bars_nr,
     }
     free(order);
     judgement_finish(&run);
+    if (out->pass)
+        out->at = -1;
     return ret;
 }

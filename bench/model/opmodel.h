@@ -203,6 +203,9 @@ bool op_case_is(const struct op_case *c, const char *axis, const char *word);
 /* Value as text, as it would stand in a sweep, into buf. */
 const char *op_case_text(const struct op_case *c, size_t axis, char *buf, size_t size);
 
+/* "[b,h,row,d]" of the element at linear offset `at`, into buf. */
+const char *op_place_text(const struct op_tensor *t, int64_t at, char *buf, size_t size);
+
 /* A source over the recipes of a problem (which must outlive it). */
 void op_source_recipes(struct op_source *src, const struct op_problem *p);
 /* A source over host buffers, one pointer a tensor; an input without one is read by its recipe.
@@ -219,6 +222,12 @@ struct judgement {
     char text[512]; /* the first broken bar: tensor, index, both values; "" when it passed */
     double max_abs, rel_l2, cosine, emulated_rel_l2; /* NAN where nothing was compared */
     int64_t compared;                                /* elements */
+    /* The element at fault: the first that breaks a bar of its own; where only a bar over a group
+     * is broken, the one that is furthest off. -1: none. Values as they stand beside each other in
+     * a bar. */
+    int64_t at;
+    uint32_t tensor;
+    double got, want;
 };
 
 /* Reads `n` elements of output `tensor` from linear offset `at`, raw bits. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "stream.h"
 
 #define MIB (1024u * 1024u)
 
@@ -343,6 +344,38 @@ static void test_throttled(void **state)
     assert_true(device_throttled(0x80));
 }
 
+static void test_streams(void **state)
+{
+    struct device *dev = *state;
+    struct err err = ERR_INIT;
+    struct device_graph graph = {NULL, 0, 0};
+    uint64_t bytes;
+    void *stream = &graph;
+
+    assert_false(device_has_streams(dev));
+    assert_int_equal(device_stream_make(dev, &stream, &err), -1);
+    assert_int_equal(err.kind, ERR_BUG);
+    assert_null(stream);
+    assert_int_equal(device_capture_begin(dev, NULL), -1);
+    assert_null(device_use_stream(dev, NULL));
+    device_graph_free(dev, &graph);
+    assert_int_equal(device_sync_all(dev, NULL), 0);
+    assert_int_equal(device_free_bytes(dev, &bytes, NULL), 0);
+    assert_int_equal(bytes, 0);
+}
+
+static void test_traffic(void **state)
+{
+    struct device *dev = *state;
+    struct device_traffic *traffic;
+
+    assert_int_equal(device_traffic_start(dev, &traffic, NULL), 0);
+    assert_non_null(traffic);
+    assert_int_equal(device_traffic_feed(dev, traffic, NULL), 0);
+    assert_int_equal(device_traffic_stop(dev, traffic, NULL), 0);
+    assert_int_equal(device_traffic_stop(dev, NULL, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_compare_threads),
         cmocka_unit_test(test_throttled),
         cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_traffic),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

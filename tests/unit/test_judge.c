@@ -102,9 +102,16 @@ static void element_bar(void **state)
     j = held(&t, (struct bar){0, BAR_ELEMENT, BAR_WHOLE, 0.1, 0.2});
     assert_true(j.pass);
     assert_true(j.max_abs == 0.5);
+    assert_int_equal(j.at, -1);
     j = held(&t, (struct bar){0, BAR_ELEMENT, BAR_WHOLE, 0.1, 0.19});
     assert_false(j.pass);
     assert_string_equal(j.text, "output[1,4,1] is 2.5, must be 2 within 0.1 + 0.19*|ref|");
+    assert_int_equal(j.at, 24 * WIDTH + 1);
+    assert_true(j.got == 2.5 && j.want == 2);
+    /* The first at fault stays, though a later one is further off. */
+    t.got[30 * WIDTH] = 9;
+    assert_int_equal(held(&t, (struct bar){0, BAR_ELEMENT, BAR_WHOLE, 0.1, 0.19}).at,
+                     24 * WIDTH + 1);
 }
 
 /* One row of head 1, tile 1 (4 rows, squares 20) is off by 1 in its second value. */
@@ -120,6 +127,9 @@ static void levels(void **state)
     assert_true(held(&t, (struct bar){0, BAR_REL_L2, BAR_TILE, tile + 1e-9, 0}).pass);
     j = held(&t, (struct bar){0, BAR_REL_L2, BAR_TILE, tile - 1e-9, 0});
     assert_non_null(strstr(j.text, "in head 1, tile 1 is 0.2236"));
+    /* No element has a bar of its own: the one that is off the furthest. */
+    assert_int_equal(j.at, 37 * WIDTH + 1);
+    assert_true(j.got == 3 && j.want == 2);
     assert_true(fabs(j.rel_l2 - whole) < 1e-12);
     assert_true(held(&t, (struct bar){0, BAR_REL_L2, BAR_HEAD, head + 1e-9, 0}).pass);
     j = held(&t, (struct bar){0, BAR_REL_L2, BAR_HEAD, head - 1e-9, 0});
