@@ -2,8 +2,8 @@
  * reference.cu - dsa_fwd by its definition (contracts/dsa.md, section 2): a warp serves one head of
  * one query row and folds the active slots in order, 32 at a time. Products of q and kv are exact
  * floats, their sums doubles, so that scores hold where large terms cancel; weights, their sums and
- * the sums over chunks are doubles, the values of 32 slots are added up as floats, P is not rounded.
- * Judges the fast kernels; nothing here is tuned beyond that.
+ * the sums over chunks are doubles, the values of 32 slots are added up as floats, P is not
+ * rounded. Judges the fast kernels; nothing here is tuned beyond that.
  */
 #include "reference.h"
 

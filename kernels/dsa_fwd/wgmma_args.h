@@ -9,8 +9,9 @@
 
 #include "dsa_fwd_call.h"
 
-/* An item is a tile of heads of one query row: item = row * head_tiles + tile. Tiles lie behind each
- * other from first_head on; heads in reach that do not exist read as zeros and are not written. */
+/* An item is a tile of heads of one query row: item = row * head_tiles + tile. Tiles lie behind
+ * each other from first_head on; heads in reach that do not exist read as zeros and are not
+ * written. */
 struct dsa_fwd_wgmma_args {
     CUtensorMap q; /* u16, [rows,heads,width], box 1 x heads of a tile x 64, 128-byte swizzle */
     struct dsa_fwd_call c;
@@ -67,9 +68,9 @@ template <int WIDTH> struct shape {
     static constexpr int HEADS = DSA_WGMMA_HEADS;
     static constexpr int INFOS = 4;
     static constexpr int Q_SLOTS = 1, Q_READERS = 4; /* warps that release one */
-    static constexpr int Q_IN_REGISTERS = EXTRA; /* leading segments of Q */
-    static constexpr int RING = 18;              /* segments of K in shared memory */
-    static constexpr int FIRST = EXTRA + 4;      /* segments multiplied before the PV between */
+    static constexpr int Q_IN_REGISTERS = EXTRA;     /* leading segments of Q */
+    static constexpr int RING = 18;                  /* segments of K in shared memory */
+    static constexpr int FIRST = EXTRA + 4;          /* segments multiplied before the PV between */
     /* Leading segments of the next but one tile that lie where a tile's V does not. */
     static constexpr int EARLY = RING - 2 * SEGMENTS + EXTRA;
 

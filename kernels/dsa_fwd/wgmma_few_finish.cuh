@@ -18,9 +18,16 @@ template <class T, int WIDTH, int N> struct few_finisher {
 
     group &g;
 
+    /* Of the group. */
+    __device__ __forceinline__ uint32_t fresh_thread() const
+    {
+        return 32 * g.warp + fresh_lane();
+    }
+
     /* What the group's warps know of its tiles. */
     __device__ __forceinline__ void put_part(const few_state<N> &state) const
     {
+        const uint32_t lane = fresh_lane();
         few_part<N> *part = g.part(g.side);
 
 #pragma unroll
@@ -28,32 +35,33 @@ template <class T, int WIDTH, int N> struct few_finisher {
             const float sum = keys_sum(state.sum[h]), top = keys_maximum(state.top[h]);
             if (g.prefix_open)
                 g.put_prefix(h, sum, state.m[h]);
-            if (g.lane < 4) {
-                part->sum[g.warp][g.head(h)] = sum;
-                part->top[g.warp][g.head(h)] = top;
+            if (lane < 4) {
+                part->sum[g.warp][g.head(lane, h)] = sum;
+                part->top[g.warp][g.head(lane, h)] = top;
                 if (g.warp == 0)
-                    part->m[g.head(h)] = state.m[h];
+                    part->m[g.head(lane, h)] = state.m[h];
             }
         }
     }
 
     /* The q-th four values of this thread in the last segments of a tile. */
-    __device__ __forceinline__ float4 *handed(const place &of, int q) const
+    __device__ __forceinline__ float4 *handed(const place &of, int q, uint32_t thread) const
     {
-        return reinterpret_cast<float4 *>(
-                   g.shared->ring[of.at(s::SEGMENTS - s::HANDED + q / 4)]) +
-               128 * (q % 4) + threadIdx.x % 128;
+        return reinterpret_cast<float4 *>(g.shared->ring[of.at(s::SEGMENTS - s::HANDED + q / 4)]) +
+               128 * (q % 4) + thread;
     }
     /* Behind the group's last tile, whose last segments were kept. */
     __device__ __forceinline__ void hand_over(const typename group::values &o,
                                               const few_state<N> &state) const
     {
+        const uint32_t thread = fresh_thread();
+
         put_part(state);
         g.meet(); /* all products of the segments are done */
 #pragma unroll
         for (int q = 0; q < N; q++) {
             const float *from = &o[8 * q / N][4 * q % (N / 2)];
-            *handed(g.own, q) = make_float4(from[0], from[1], from[2], from[3]);
+            *handed(g.own, q, thread) = make_float4(from[0], from[1], from[2], from[3]);
         }
         g.arrive(&g.shared->handed[g.hand_overs % 2]);
     }
@@ -82,8 +90,8 @@ template <class T, int WIDTH, int N> struct few_finisher {
         const few_part<N> &mine = *g.part(g.side), &theirs = *g.part(g.side ^ 1);
         const int64_t head = first_head(item) + at, row = item / g.args.head_tiles;
         total all = add_warps(mine.sum, mine.m[at], at);
-        float top = fmaxf(fmaxf(mine.top[0][at], mine.top[1][at]),
-                          fmaxf(mine.top[2][at], mine.top[3][at]));
+        float top =
+            fmaxf(fmaxf(mine.top[0][at], mine.top[1][at]), fmaxf(mine.top[2][at], mine.top[3][at]));
 
         if (both) {
             all = add_groups(all, add_warps(theirs.sum, theirs.m[at], at));
@@ -113,16 +121,18 @@ template <class T, int WIDTH, int N> struct few_finisher {
      * where an infinite sink leaves nothing. */
     __device__ __forceinline__ void add_handed(typename group::values &o, bool both) const
     {
+        const uint32_t thread = fresh_thread();
         place before = g.own;
         float2 factors[N / 4];
 
         before.advance(s::RING - s::SEGMENTS);
 #pragma unroll
         for (int h = 0; h < N / 4; h++)
-            factors[h] = g.shared->factors[g.side][g.head(h)];
+            factors[h] = g.shared->factors[g.side][g.head(thread, h)];
 #pragma unroll
         for (int q = 0; q < N; q++) {
-            const float4 x = both ? *handed(before, q) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            const float4 x =
+                both ? *handed(before, q, thread) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             const float other[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
             for (int e = 0; e < 4; e++) {
@@ -146,7 +156,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
     }
     __device__ __forceinline__ void stage_out(const typename group::values &o) const
     {
-        const uint32_t piece = 2 * g.warp + g.lane / 8 % 2, row = g.lane % 8;
+        const uint32_t lane = fresh_lane(), piece = 2 * g.warp + lane / 8 % 2, row = lane % 8;
 
 #pragma unroll
         for (int q = 0; q < N; q += 2) { /* four registers each, the next 8 heads or columns */
@@ -154,7 +164,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
             const float *b = &o[8 * (q + 1) / N][4 * (q + 1) % (N / 2)];
             const uint32_t x[4] = {T::pack(a[0], a[1]), T::pack(a[2], a[3]), T::pack(b[0], b[1]),
                                    T::pack(b[2], b[3])};
-            const uint32_t second = g.lane / 16;
+            const uint32_t second = lane / 16;
             const uint32_t to = N == 8 ? staged(q + static_cast<int>(second)) : staged(8 * q / N);
             const uint32_t first = N == 8 ? 0 : 8 * (q % (N / 8)) + 8 * second;
             sab::stmatrix_x4_across(to + sab::swizzled_piece(first + row, piece), x);
@@ -165,21 +175,21 @@ template <class T, int WIDTH, int N> struct few_finisher {
     {
         const dsa_fwd_call &c = g.args.c;
         const int64_t row = item / g.args.head_tiles;
-        const uint32_t t = threadIdx.x % 128;
+        const uint32_t t = fresh_thread();
 
 #pragma unroll
         for (uint32_t i = 0; i < N / 2; i++) {
             const uint32_t at = 2 * i + t / 64, segment = t / 8 % 8;
             const int64_t head = first_head(item) + at;
-            const uint32_t from = staged(static_cast<int>(segment)) + sab::swizzled_piece(at, t % 8);
+            const uint32_t from =
+                staged(static_cast<int>(segment)) + sab::swizzled_piece(at, t % 8);
             uint4 x;
             asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                          : "r"(from)
                          : "memory");
             if (head < c.heads)
-                __stcs(reinterpret_cast<uint4 *>(c.out +
-                                                 (row * c.heads + head) * DSA_VALUE_WIDTH) +
+                __stcs(reinterpret_cast<uint4 *>(c.out + (row * c.heads + head) * DSA_VALUE_WIDTH) +
                            t % 64,
                        x);
         }
@@ -199,8 +209,9 @@ template <class T, int WIDTH, int N> struct few_finisher {
         if (both)
             sab::barrier_wait(&g.shared->handed[g.hand_overs % 2], g.hand_overs / 2 % 2);
         g.meet();
-        if (threadIdx.x % 128 < N)
-            conclude(item, static_cast<int>(threadIdx.x % 128), both);
+        const int thread = static_cast<int>(fresh_thread());
+        if (thread < N)
+            conclude(item, thread, both);
         g.meet();
         add_handed(o, both);
         stage_out(o);

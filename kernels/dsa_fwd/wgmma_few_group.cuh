@@ -42,6 +42,16 @@ __device__ constexpr int few_register(int h, int r)
     return 4 * (h / 2) + 2 * r + h % 2;
 }
 
+/* The lane, read anew: addresses that follow from it in rare places are then not kept in registers
+ * from tile to tile. */
+__device__ __forceinline__ uint32_t fresh_lane()
+{
+    uint32_t lane;
+
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
 /* Over the lanes that have the same heads. */
 __device__ __forceinline__ float keys_sum(float x)
 {
@@ -111,18 +121,25 @@ template <class T, int WIDTH, int N> struct few_group {
     {
         return &shared->parts[items % 2][of];
     }
-    /* The lane's head h. */
-    __device__ __forceinline__ uint32_t head(int h) const
+    /* Two places in turn. */
+    __device__ __forceinline__ const uint8_t *p_of_tile() const
+    {
+        return shared->p[side][s::RING == 2 * s::SEGMENTS ? own.parity : folded % 2];
+    }
+    /* A lane's head h. */
+    static __device__ __forceinline__ uint32_t head(uint32_t lane, int h)
     {
         return 8 * (h / 2) + 2 * (lane % 4) + h % 2;
     }
 
-    /* Raw scores of the own tile. Two sums, so that a product need not wait for the one before. */
+    /* Raw scores of the own tile. Two sums where registers allow, so that a product need not wait
+     * for the one before. */
     __device__ __forceinline__ void multiply_qk(scores_of &scores)
     {
         const sab::wgmma_matrix q_tile =
             sab::wgmma_along_k(sab::shared_address(shared->q[items % s::Q_SLOTS]));
         const sab::wgmma_matrix k_tile = sab::wgmma_along_k(sab::shared_address(shared->ring));
+        constexpr int SUMS = N < 32 ? 2 : 1;
         scores_of more;
 
 #pragma unroll
@@ -134,7 +151,7 @@ template <class T, int WIDTH, int N> struct few_group {
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const sab::wgmma_matrix q_part = q_tile + (128 * N * i + 32 * k);
-                if (k % 2 == 0)
+                if (k % SUMS == 0)
                     sab::wgmma_ss<T, sab::K_MAJOR, sab::K_MAJOR>(scores, k_part + 32 * k, q_part,
                                                                  i + k > 0);
                 else
@@ -145,16 +162,18 @@ template <class T, int WIDTH, int N> struct few_group {
         }
         sab::wgmma_wait<0>();
         sab::wgmma_hold(scores);
-        sab::wgmma_hold(more);
+        if constexpr (SUMS == 2) {
+            sab::wgmma_hold(more);
 #pragma unroll
-        for (int i = 0; i < N / 2; i++)
-            scores[i] += more[i];
+            for (int i = 0; i < N / 2; i++)
+                scores[i] += more[i];
+        }
     }
 
     /* Keys from `valid` on do not exist. */
     __device__ __forceinline__ void mask_keys(scores_of &scores, int32_t valid) const
     {
-        const int32_t key = static_cast<int32_t>(16 * warp + lane / 4);
+        const int32_t key = static_cast<int32_t>(16 * warp + fresh_lane() / 4);
 
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
@@ -170,22 +189,23 @@ template <class T, int WIDTH, int N> struct few_group {
     __device__ __forceinline__ void weigh_keys(scores_of &weights, const scores_of &scores,
                                                const few_state<N> &state) const
     {
-        const uint32_t to = sab::shared_address(shared->p[side][folded % 2]);
+        const uint32_t to = sab::shared_address(p_of_tile());
 
 #pragma unroll
         for (int i = 0; i < N / 2; i++)
             weights[i] = sab::exp2_approximate(
                 fmaf(scores[i], args.c.scale_log2, -state.m[2 * (i / 4) + i % 2]));
         if constexpr (N == 8) {
-            const uint32_t p[2] = {T::pack(weights[0], weights[1]), T::pack(weights[2], weights[3])};
-            sab::stmatrix_x2_across(
-                to + sab::swizzled_piece(lane % 8, 2 * warp + lane / 8 % 2), p);
+            const uint32_t p[2] = {T::pack(weights[0], weights[1]),
+                                   T::pack(weights[2], weights[3])};
+            sab::stmatrix_x2_across(to + sab::swizzled_piece(lane % 8, 2 * warp + lane / 8 % 2), p);
         } else {
 #pragma unroll
             for (int i = 0; i < N / 2; i += 8) {
-                const uint32_t p[4] = {
-                    T::pack(weights[i], weights[i + 1]), T::pack(weights[i + 2], weights[i + 3]),
-                    T::pack(weights[i + 4], weights[i + 5]), T::pack(weights[i + 6], weights[i + 7])};
+                const uint32_t p[4] = {T::pack(weights[i], weights[i + 1]),
+                                       T::pack(weights[i + 2], weights[i + 3]),
+                                       T::pack(weights[i + 4], weights[i + 5]),
+                                       T::pack(weights[i + 6], weights[i + 7])};
                 sab::stmatrix_x4_across(to + sab::swizzled_piece(2 * i + lane / 16 * 8 + lane % 8,
                                                                  2 * warp + lane / 8 % 2),
                                         p);
@@ -194,23 +214,29 @@ template <class T, int WIDTH, int N> struct few_group {
         sab::fence_async_reads();
     }
 
-    /* Finds new references where a score is too far above the old one; `top` are the tile's. */
-    __device__ __forceinline__ void raise(const float (&top)[N / 4], few_state<N> &state,
+    /* The lane's largest score of head h. */
+    static __device__ __forceinline__ float top(const scores_of &scores, int h)
+    {
+        return fmaxf(scores[few_register(h, 0)], scores[few_register(h, 1)]);
+    }
+    /* Finds new references where a score is too far above the old one. */
+    __device__ __forceinline__ void raise(const scores_of &scores, few_state<N> &state,
                                           values &o) const
     {
+        const uint32_t lane = fresh_lane();
         float(&maxima)[4][N] = shared->maxima[side];
 
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
-            const float of_warp = keys_maximum(top[h]);
+            const float of_warp = keys_maximum(top(scores, h));
             if (lane < 4)
-                maxima[warp][head(h)] = of_warp;
+                maxima[warp][head(lane, h)] = of_warp;
         }
         meet();
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
-            const float all = fmaxf(fmaxf(maxima[0][head(h)], maxima[1][head(h)]),
-                                    fmaxf(maxima[2][head(h)], maxima[3][head(h)])) *
+            const float all = fmaxf(fmaxf(maxima[0][head(lane, h)], maxima[1][head(lane, h)]),
+                                    fmaxf(maxima[2][head(lane, h)], maxima[3][head(lane, h)])) *
                               args.c.scale_log2;
             const float to = all > state.m[h] + RESCALE_ABOVE ? all : state.m[h];
             const float factor = sab::exp2_approximate(state.m[h] - to);
@@ -226,10 +252,10 @@ template <class T, int WIDTH, int N> struct few_group {
 
     /* The prefix ends in this tile, before key `end`, or before it: what it sums to, as far as this
      * group knows. */
-    __device__ __forceinline__ void close_prefix(const scores_of &weights, const few_state<N> &state,
-                                                 int32_t end)
+    __device__ __forceinline__ void close_prefix(const scores_of &weights,
+                                                 const few_state<N> &state, int32_t end)
     {
-        const int32_t key = static_cast<int32_t>(16 * warp + lane / 4);
+        const int32_t key = static_cast<int32_t>(16 * warp + fresh_lane() / 4);
 
         prefix_open = false;
 #pragma unroll
@@ -242,11 +268,13 @@ template <class T, int WIDTH, int N> struct few_group {
     }
     __device__ __forceinline__ void put_prefix(int h, float sum, float m) const
     {
+        const uint32_t lane = fresh_lane();
+
         if (lane >= 4)
             return;
-        part(side)->prefix[warp][head(h)] = sum;
+        part(side)->prefix[warp][head(lane, h)] = sum;
         if (warp == 0)
-            part(side)->prefix_m[head(h)] = m;
+            part(side)->prefix_m[head(lane, h)] = m;
     }
 
     /* From raw scores to weights in shared memory, seen by the whole group. Most tiles move no
@@ -255,20 +283,18 @@ template <class T, int WIDTH, int N> struct few_group {
                                                  const tile_info &info)
     {
         scores_of weights;
-        float top[N / 4];
         bool above = false;
 
         if (info.valid < DSA_WGMMA_KEYS)
             mask_keys(scores, info.valid);
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
-            top[h] = fmaxf(scores[few_register(h, 0)], scores[few_register(h, 1)]);
-            state.top[h] = fmaxf(state.top[h], top[h]);
-            above |= top[h] * args.c.scale_log2 > state.m[h] + RESCALE_ABOVE;
+            state.top[h] = fmaxf(state.top[h], top(scores, h));
+            above |= top(scores, h) * args.c.scale_log2 > state.m[h] + RESCALE_ABOVE;
         }
         weigh_keys(weights, scores, state);
         if (meet_any(above)) {
-            raise(top, state, o);
+            raise(scores, state, o);
             weigh_keys(weights, scores, state);
             meet();
         }
@@ -291,8 +317,7 @@ template <class T, int WIDTH, int N> struct few_group {
     {
         const sab::wgmma_matrix v_tile =
             sab::wgmma_across_k(sab::shared_address(shared->ring), DSA_WGMMA_SEGMENT_BYTES);
-        const sab::wgmma_matrix p_tile =
-            sab::wgmma_along_k(sab::shared_address(shared->p[side][folded % 2]));
+        const sab::wgmma_matrix p_tile = sab::wgmma_along_k(sab::shared_address(p_of_tile()));
 
         hold(o);
         sab::wgmma_fence();
@@ -303,8 +328,7 @@ template <class T, int WIDTH, int N> struct few_group {
 #pragma unroll
                 for (int c = i; c < i + 2; c++)
                     sab::wgmma_ss<T, sab::MN_MAJOR, sab::K_MAJOR>(
-                        o[c],
-                        v_tile + (own.at(s::EXTRA + c) * DSA_WGMMA_SEGMENT_BYTES + 2048 * k),
+                        o[c], v_tile + (own.at(s::EXTRA + c) * DSA_WGMMA_SEGMENT_BYTES + 2048 * k),
                         p_tile + 32 * k, true);
             }
             sab::wgmma_commit();

@@ -32,8 +32,8 @@ template <class T, int WIDTH, int N> struct few_attender {
 
     group &g;
 
-    /* Own tiles of an item, the first of which was told of. Q is read when this returns true, the
-     * last tile of the group kept segments, and `last` says whether it is that of the item. */
+    /* Own tiles of an item, the first of which was told of, and what follows from which group has
+     * the last one. `both`: the other group had a tile before. */
     __device__ __forceinline__ void fold_tiles(typename group::values &o, few_state<N> &state,
                                                tile_info info, bool both)
     {

@@ -17,13 +17,13 @@ template <int N> struct few_part {
 
 /* What is left of shared memory is for the ring. q and p begin at multiples of 1024. */
 template <int WIDTH, int N> struct few_rest {
-    static constexpr int Q_SLOTS = N > 16 ? 1 : 2;
+    static constexpr int Q_SLOTS = N > 16 && WIDTH > 512 ? 1 : 2;
 
     uint8_t q[Q_SLOTS][WIDTH / 64][128 * N];
-    uint8_t p[2][2][128 * N];   /* weights, rows are heads: [group][parity of its tile] */
-    few_part<N> parts[2][2];    /* [parity of the item][group] */
-    float maxima[2][4][N];      /* [group][warp], where a reference moves */
-    float2 factors[2][N];       /* of what the group has, of what it was handed */
+    uint8_t p[2][2][128 * N];         /* weights, rows are heads: [group][parity of its tile] */
+    few_part<N> parts[2][2];          /* [parity of the item][group] */
+    float maxima[2][4][N];            /* [group][warp], where a reference moves */
+    float2 factors[2][N];             /* of what the group has, of what it was handed */
     int32_t lists[4][DSA_WGMMA_LIST]; /* active ids, a copy for each gathering warp */
     tile_info infos[8];
     uint64_t info[8], full[32], empty[32], q_full[Q_SLOTS], q_free[Q_SLOTS];
@@ -38,8 +38,10 @@ template <int WIDTH, int N> struct few_shape {
     static constexpr int INFOS = 8;
     static constexpr int Q_IN_REGISTERS = 0;
     static constexpr int Q_SLOTS = few_rest<WIDTH, N>::Q_SLOTS, Q_READERS = 8;
-    static constexpr int RING =
+    static constexpr int FREE =
         (232448 / 1024 - (static_cast<int>(sizeof(few_rest<WIDTH, N>)) + 1023) / 1024) / 8;
+    /* With 32 heads there are no registers for places that move round. */
+    static constexpr int RING = N > 16 ? FREE / SEGMENTS *SEGMENTS : FREE;
     /* Segments of a tile's V that its group keeps: for what it hands over, for its part of out. */
     static constexpr int HANDED = N / 4, STAGED = N / 8;
 

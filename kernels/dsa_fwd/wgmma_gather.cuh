@@ -143,8 +143,8 @@ template <class S, class M> struct gatherer {
             const uint32_t at = 16 * r + first;
             active[r] = static_cast<int32_t>(at) < valid;
             const int64_t id = active[r] ? list.list[(list.taken + at) % DSA_WGMMA_LIST] : 0;
-            from[r] =
-                reinterpret_cast<const uint8_t *>(args.c.kv) + id * (128 * s::SEGMENTS) + 16 * (lane % 8);
+            from[r] = reinterpret_cast<const uint8_t *>(args.c.kv) + id * (128 * s::SEGMENTS) +
+                      16 * (lane % 8);
         }
 #pragma unroll
         for (int i = 0; i < s::SEGMENTS; i++) {

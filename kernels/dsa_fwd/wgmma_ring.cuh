@@ -21,9 +21,10 @@ template <class S> struct ring_place {
             parity ^= 1;
         }
     }
+    /* Where tiles fill the ring evenly, all of their segments lie behind the first one. */
     __device__ __forceinline__ bool wraps(int i) const
     {
-        return slot + i >= S::RING;
+        return S::RING % S::SEGMENTS != 0 && slot + i >= S::RING;
     }
     /* Slot and parity of the tile's i-th segment. */
     __device__ __forceinline__ uint32_t at(int i) const
