@@ -33,17 +33,18 @@ template <class T, int D, int HEADS> struct mma_block {
     const dsa_fwd_call &c;
     uint8_t *shared;
     uint32_t base; /* of shared memory */
-    uint32_t warp, lane;
 
     /* Heads that do not exist read as zeros. */
-    __device__ __forceinline__ void read_q(q_part &q, int64_t row, int64_t first_head) const
+    __device__ __forceinline__ void read_q(q_part &q, const mma_place &at) const
     {
+        const uint32_t warp = fresh_thread() / 32, lane = fresh_lane();
 #pragma unroll
         for (int i = 0; i < 2 * TILES; i++) {
-            const int64_t head = first_head + 8 * i + lane / 4;
+            const int64_t head = at.first_head + 8 * i + lane / 4;
             const bool present = head < c.heads;
             const uint32_t *from = reinterpret_cast<const uint32_t *>(
-                c.q + (row * c.heads + (present ? head : 0)) * D + D / 4 * warp + 2 * (lane % 4));
+                c.q + (at.row * c.heads + (present ? head : 0)) * D + D / 4 * warp +
+                2 * (lane % 4));
 #pragma unroll
             for (int k = 0; k < STEPS; k++) {
                 q[k][i / 2][i % 2] = present ? __ldg(from + 8 * k) : 0;
@@ -55,7 +56,8 @@ template <class T, int D, int HEADS> struct mma_block {
     /* The warp's columns of the scores of 32 keys, 16 at a time, to shared memory. */
     __device__ __forceinline__ void multiply_qk(const q_part &q, uint32_t stage) const
     {
-#pragma unroll 1 /* for want of registers */
+        const uint32_t warp = fresh_thread() / 32, lane = fresh_lane();
+#pragma unroll
         for (uint32_t half = 0; half < 2; half++) {
             const uint32_t key = 16 * half + lane / 16 * 8 + lane % 8;
             float s[TILES][2][4] = {};
@@ -76,6 +78,7 @@ template <class T, int D, int HEADS> struct mma_block {
     }
     __device__ __forceinline__ void put_scores(const float (&s)[TILES][2][4], uint32_t half) const
     {
+        const uint32_t warp = fresh_thread() / 32, lane = fresh_lane();
 #pragma unroll
         for (uint32_t i = 0; i < TILES; i++) {
 #pragma unroll
@@ -93,6 +96,7 @@ template <class T, int D, int HEADS> struct mma_block {
 
     __device__ __forceinline__ void multiply_factors(values &o) const
     {
+        const uint32_t lane = fresh_lane();
         const float *factors = reinterpret_cast<const float *>(shared + where::FACTORS);
 
 #pragma unroll
@@ -108,6 +112,7 @@ template <class T, int D, int HEADS> struct mma_block {
 
     __device__ __forceinline__ void multiply_pv(values &o, uint32_t stage) const
     {
+        const uint32_t warp = fresh_thread() / 32, lane = fresh_lane();
 #pragma unroll
         for (uint32_t k = 0; k < 2; k++) {
             uint32_t p[TILES][4], v[4];
@@ -130,12 +135,21 @@ template <class T, int D, int HEADS> struct mma_block {
         }
     }
 
-    /* The rows of the first tile are on their way. */
-    __device__ __forceinline__ void walk(values &o, mma_softmax<T, D, HEADS> &softmax,
-                                         const q_part &q, const mma_slots &slots, int32_t tiles)
+    /* Whether a reference moves. */
+    __device__ __forceinline__ bool fold_softmax(int32_t i) const
     {
         const int32_t *ids = reinterpret_cast<const int32_t *>(shared + where::IDS);
+        mma_softmax<T, D, HEADS> softmax;
 
+        softmax.take_up(shared);
+        const bool moves = softmax.fold(shared, c, DSA_MMA_KEYS * i, ids + i % 2 * DSA_MMA_KEYS);
+        softmax.put_down(shared);
+        return moves;
+    }
+
+    /* The rows of the first tile are on their way. */
+    __device__ __forceinline__ void walk(values &o, const q_part &q, int32_t tiles)
+    {
 #pragma unroll 1
         for (int32_t i = 0; i < tiles; i++) {
             const uint32_t stage = base + where::K + where::STAGE * (static_cast<uint32_t>(i) % 2);
@@ -143,12 +157,12 @@ template <class T, int D, int HEADS> struct mma_block {
             sab::copies_wait<0>();
             __syncthreads(); /* the tile is there, and the one before was read */
             if (i + 1 < tiles)
-                gather_tile<D, HEADS>(base, shared, c, slots, i + 1);
+                gather_tile<D, HEADS>(base, shared, c,
+                                      *reinterpret_cast<const mma_slots *>(shared + where::SLOTS),
+                                      i + 1);
             multiply_qk(q, stage);
             __syncthreads();
-            const bool moves =
-                softmax.fold(shared, c, DSA_MMA_KEYS * i, ids + i % 2 * DSA_MMA_KEYS);
-            if (__syncthreads_or(moves))
+            if (__syncthreads_or(fold_softmax(i)))
                 multiply_factors(o);
             multiply_pv(o, stage);
         }
@@ -156,17 +170,17 @@ template <class T, int D, int HEADS> struct mma_block {
 
     /* Eight columns a store, a quad of lanes writes 64 bytes of a row. The addend makes +0 of -0
      * where an infinite sink leaves nothing. */
-    __device__ __forceinline__ void write_out(const values &o, int64_t row,
-                                              int64_t first_head) const
+    __device__ __forceinline__ void write_out(const values &o, const mma_place &at) const
     {
+        const uint32_t warp = fresh_thread() / 32, lane = fresh_lane();
         const float *factors = reinterpret_cast<const float *>(shared + where::FACTORS);
 
 #pragma unroll
         for (uint32_t i = 0; i < 2 * TILES; i++) {
             const float factor = factors[8 * i + lane / 4];
-            const int64_t head = first_head + 8 * i + lane / 4;
+            const int64_t head = at.first_head + 8 * i + lane / 4;
             uint4 *out = reinterpret_cast<uint4 *>(
-                             c.out + (row * c.heads + head) * DSA_VALUE_WIDTH + 128 * warp) +
+                             c.out + (at.row * c.heads + head) * DSA_VALUE_WIDTH + 128 * warp) +
                          lane % 4;
 #pragma unroll
             for (int j = 0; j < 16; j += 4) {
@@ -192,26 +206,28 @@ __global__ void __launch_bounds__(DSA_MMA_THREADS, 2)
     extern __shared__ __align__(1024) uint8_t shared[];
     int32_t *last = reinterpret_cast<int32_t *>(shared + where::LAST);
     const dsa_fwd_call &c = args.c;
-    const int64_t row = blockIdx.x / static_cast<uint32_t>(args.head_blocks);
-    const int64_t first_head =
-        static_cast<int64_t>(blockIdx.x % static_cast<uint32_t>(args.head_blocks)) * HEADS;
-    const mma_slots slots(c, row);
+    const mma_slots slots(c, mma_place(args, HEADS).row);
     using block = mma_block<T, D, HEADS>;
-    block me = {c, shared, sab::shared_address(shared), threadIdx.x / 32, threadIdx.x % 32};
-    mma_softmax<T, D, HEADS> softmax;
+    block me = {c, shared, sab::shared_address(shared)};
     typename block::q_part q;
     typename block::values o = {};
 
     gather_tile<D, HEADS>(me.base, shared, c, slots, 0);
-    me.read_q(q, row, first_head);
+    me.read_q(q, mma_place(args, HEADS));
     slots.find_last(last);
+    if (threadIdx.x == 0)
+        *reinterpret_cast<mma_slots *>(shared + where::SLOTS) = slots;
+    mma_softmax<T, D, HEADS>().put_down(shared);
     __syncthreads();
-    me.walk(o, softmax, q, slots, mma_tiles(last));
+    me.walk(o, q, mma_tiles(last));
     sab::copies_wait<0>();
     __syncthreads();
-    softmax.conclude(shared, c, row, first_head);
+    const mma_place at(args, HEADS);
+    mma_softmax<T, D, HEADS> softmax;
+    softmax.take_up(shared);
+    softmax.conclude(shared, c, at);
     __syncthreads();
-    me.write_out(o, row, first_head);
+    me.write_out(o, at);
 }
 
 template <class T, int D, int HEADS> constexpr dsa_fwd_mma_form mma_form()

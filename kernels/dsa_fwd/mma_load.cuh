@@ -7,6 +7,7 @@
 
 #include "gather.cuh"
 #include "mma_args.h"
+#include "quad.cuh"
 #include "stage.cuh"
 
 namespace dsa
@@ -24,9 +25,26 @@ template <int D, int HEADS> struct mma_layout {
     static constexpr uint32_t WEIGHTS = SCORES + 4 * HEADS * SCORE_PITCH; /* [head][key] */
     static constexpr uint32_t FACTORS = WEIGHTS + HEADS * WEIGHT_PITCH;   /* [head] */
     static constexpr uint32_t IDS = FACTORS + 4 * HEADS;                  /* of two tiles */
-    static constexpr uint32_t LAST = IDS + 2 * 4 * DSA_MMA_KEYS;          /* [warp] */
-    static constexpr uint32_t BYTES = LAST + 4 * 4;
+    static constexpr uint32_t STATES = IDS + 2 * 4 * DSA_MMA_KEYS;        /* [number][thread] */
+    static constexpr uint32_t LAST = STATES + 5 * 4 * DSA_MMA_THREADS;    /* [warp] */
+    static constexpr uint32_t SLOTS = LAST + 4 * 4; /* mma_slots, for the walk */
+    static constexpr uint32_t BYTES = SLOTS + 24;
     static_assert(BYTES <= 99 * 1024);
+};
+
+/* The row and the first head of a block, from the number of the block read anew: they are not kept
+ * in registers from the beginning to the end. */
+struct mma_place {
+    int64_t row, first_head;
+
+    __device__ __forceinline__ mma_place(const dsa_fwd_mma_args &args, int32_t heads)
+    {
+        uint32_t block;
+
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+        row = block / static_cast<uint32_t>(args.head_blocks);
+        first_head = static_cast<int64_t>(block % static_cast<uint32_t>(args.head_blocks)) * heads;
+    }
 };
 
 /* The slots of one query row. */
@@ -77,12 +95,12 @@ __device__ __forceinline__ void gather_tile(uint32_t base, uint8_t *shared, cons
                                             const mma_slots &slots, int32_t i)
 {
     using where = mma_layout<D, HEADS>;
-    const uint32_t piece = threadIdx.x % 8;
+    const uint32_t thread = fresh_thread(), piece = thread % 8;
     const uint32_t stage = base + where::K + where::STAGE * (static_cast<uint32_t>(i) % 2);
     int32_t *ids = reinterpret_cast<int32_t *>(shared + where::IDS) + i % 2 * DSA_MMA_KEYS;
 
 #pragma unroll
-    for (uint32_t row = threadIdx.x / 8; row < DSA_MMA_KEYS; row += DSA_MMA_THREADS / 8) {
+    for (uint32_t row = thread / 8; row < DSA_MMA_KEYS; row += DSA_MMA_THREADS / 8) {
         const int32_t id = slots.at(DSA_MMA_KEYS * i + static_cast<int32_t>(row));
         const uint8_t *from = reinterpret_cast<const uint8_t *>(c.kv) +
                               static_cast<int64_t>(max(id, 0)) * (2 * D) + 16 * piece;

@@ -6,23 +6,50 @@
 #define DSA_FWD_MMA_SOFTMAX_CUH
 
 #include "mma_load.cuh"
-#include "quad.cuh"
 
 namespace dsa
 {
+
+struct mma_state {
+    float m, top; /* reference in log2 units, largest raw score */
+    float sum;    /* this lane's */
+    float prefix_m, prefix_sum;
+};
 
 template <class T, int D, int HEADS> struct mma_softmax {
     using where = mma_layout<D, HEADS>;
     static constexpr int LANES = DSA_MMA_THREADS / HEADS;   /* of a head: 4 or 8 */
     static constexpr int GROUPS = DSA_MMA_KEYS / LANES / 4; /* of four keys of a lane */
 
-    uint32_t head, part;
-    float m = -INFINITY, top = -INFINITY; /* reference in log2 units, largest raw score */
-    float sum = 0.0f;                     /* this lane's */
-    float prefix_m = -INFINITY, prefix_sum = 0.0f;
+    uint32_t thread, head, part;
+    mma_state s;
 
-    __device__ __forceinline__ mma_softmax() : head(threadIdx.x / LANES), part(threadIdx.x % LANES)
+    __device__ __forceinline__ mma_softmax()
+        : thread(fresh_thread()), head(thread / LANES), part(thread % LANES), s{}
     {
+        s.m = s.top = s.prefix_m = -INFINITY;
+    }
+    __device__ __forceinline__ float *place(uint8_t *shared) const
+    {
+        return reinterpret_cast<float *>(shared + where::STATES) + thread;
+    }
+    /* From and to the place of this thread: between tiles, registers are for products. */
+    __device__ __forceinline__ void take_up(uint8_t *shared)
+    {
+        const float *from = place(shared);
+
+        s = {from[0], from[DSA_MMA_THREADS], from[2 * DSA_MMA_THREADS], from[3 * DSA_MMA_THREADS],
+             from[4 * DSA_MMA_THREADS]};
+    }
+    __device__ __forceinline__ void put_down(uint8_t *shared) const
+    {
+        float *to = place(shared);
+
+        to[0] = s.m;
+        to[DSA_MMA_THREADS] = s.top;
+        to[2 * DSA_MMA_THREADS] = s.sum;
+        to[3 * DSA_MMA_THREADS] = s.prefix_m;
+        to[4 * DSA_MMA_THREADS] = s.prefix_sum;
     }
     static __device__ __forceinline__ float lanes_sum(float x)
     {
@@ -74,12 +101,12 @@ template <class T, int D, int HEADS> struct mma_softmax {
         for (int i = 0; i < 4 * GROUPS; i++)
             tile = fmaxf(tile, x[i / 4][i % 4]);
         tile = lanes_maximum(tile);
-        top = fmaxf(top, tile);
-        if (!(tile * scale_log2 > m + RESCALE_ABOVE))
+        s.top = fmaxf(s.top, tile);
+        if (!(tile * scale_log2 > s.m + RESCALE_ABOVE))
             return 1.0f;
-        const float before = m;
-        m = tile * scale_log2;
-        return sab::exp2_approximate(before - m);
+        const float before = s.m;
+        s.m = tile * scale_log2;
+        return sab::exp2_approximate(before - s.m);
     }
 
     /* The weights of a tile whose first slot is `slot`, as left operand of the products with V, and
@@ -100,7 +127,7 @@ template <class T, int D, int HEADS> struct mma_softmax {
                 /* exactly 0 without an active slot, also while there was none at all */
                 x[i][e] = x[i][e] == -INFINITY
                               ? 0.0f
-                              : sab::exp2_approximate(fmaf(x[i][e], c.scale_log2, -m));
+                              : sab::exp2_approximate(fmaf(x[i][e], c.scale_log2, -s.m));
                 tile_sum += x[i][e];
                 tile_prefix += slot + static_cast<int32_t>(key(i)) + e < c.prefix ? x[i][e] : 0.0f;
             }
@@ -108,10 +135,10 @@ template <class T, int D, int HEADS> struct mma_softmax {
                                        2 * key(i)) =
                 make_uint2(T::pack(x[i][0], x[i][1]), T::pack(x[i][2], x[i][3]));
         }
-        sum = sum * factor + tile_sum;
+        s.sum = s.sum * factor + tile_sum;
         if (slot < c.prefix) { /* behind it, the reference may move out of its sight */
-            prefix_sum = prefix_sum * factor + tile_prefix;
-            prefix_m = m;
+            s.prefix_sum = s.prefix_sum * factor + tile_prefix;
+            s.prefix_m = s.m;
         }
         if (part == 0)
             reinterpret_cast<float *>(shared + where::FACTORS)[head] = factor;
@@ -119,26 +146,26 @@ template <class T, int D, int HEADS> struct mma_softmax {
     }
 
     /* Writes the numbers of the head, unless it does not exist; the factor of its values. */
-    __device__ __forceinline__ void conclude(uint8_t *shared, const dsa_fwd_call &c, int64_t row,
-                                             int64_t first_head) const
+    __device__ __forceinline__ void conclude(uint8_t *shared, const dsa_fwd_call &c,
+                                             const mma_place &place) const
     {
         const float ln_2 = 0.693147180559945309f, log2_e = 1.44269504088896341f;
-        const float all = lanes_sum(sum), prefix = lanes_sum(prefix_sum);
-        const int64_t at = row * c.heads + first_head + head;
-        const bool present = first_head + head < c.heads;
+        const float all = lanes_sum(s.sum), prefix = lanes_sum(s.prefix_sum);
+        const int64_t at = place.row * c.heads + place.first_head + head;
+        const bool present = place.first_head + head < c.heads;
 
         if (part != 0)
             return;
-        const float sink = c.sink && present ? __ldg(c.sink + first_head + head) : -INFINITY;
+        const float sink = c.sink && present ? __ldg(c.sink + place.first_head + head) : -INFINITY;
         /* may be infinite: then nothing is left of the values */
-        const float whole = all + sab::exp2_approximate(fmaf(sink, log2_e, -m));
+        const float whole = all + sab::exp2_approximate(fmaf(sink, log2_e, -s.m));
         reinterpret_cast<float *>(shared + where::FACTORS)[head] = all > 0.0f ? 1.0f / whole : 0.0f;
         if (!present)
             return;
-        c.max_logits[at] = top * c.scale;
-        c.lse[at] = all > 0.0f ? (m + log2f(all)) * ln_2 : INFINITY;
+        c.max_logits[at] = s.top * c.scale;
+        c.lse[at] = all > 0.0f ? (s.m + log2f(all)) * ln_2 : INFINITY;
         if (c.lse_prefix)
-            c.lse_prefix[at] = prefix > 0.0f ? (prefix_m + log2f(prefix)) * ln_2 : INFINITY;
+            c.lse_prefix[at] = prefix > 0.0f ? (s.prefix_m + log2f(prefix)) * ln_2 : INFINITY;
     }
 };
 

@@ -1,6 +1,6 @@
 /*
- * quad.cuh - what the kernels of dsa_fwd share: when a reference moves, and the four lanes that
- * hold a row of an accumulator (mma_half.cuh).
+ * quad.cuh - what the kernels of dsa_fwd share: when a reference moves, the number of a thread, and
+ * the four lanes that hold a row of an accumulator (mma_half.cuh).
  */
 #ifndef DSA_FWD_QUAD_CUH
 #define DSA_FWD_QUAD_CUH
@@ -13,6 +13,23 @@ namespace dsa
 /* A maximum that grows by less, in log2 units, does not move the reference: weights up to 2^6 are
  * as exact as those up to 1, and sums are floats. */
 constexpr float RESCALE_ABOVE = 6.0f;
+
+/* The lane, and the thread of the block, read anew: addresses that follow from them are then not
+ * kept in registers from tile to tile. */
+__device__ __forceinline__ uint32_t fresh_lane()
+{
+    uint32_t lane;
+
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+__device__ __forceinline__ uint32_t fresh_thread()
+{
+    uint32_t thread;
+
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
 
 __device__ __forceinline__ float quad_sum(float x)
 {

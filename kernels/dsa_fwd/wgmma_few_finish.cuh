@@ -19,7 +19,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
     group &g;
 
     /* Of the group. */
-    __device__ __forceinline__ uint32_t fresh_thread() const
+    __device__ __forceinline__ uint32_t group_thread() const
     {
         return 32 * g.warp + fresh_lane();
     }
@@ -54,7 +54,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
     __device__ __forceinline__ void hand_over(const typename group::values &o,
                                               const few_state<N> &state) const
     {
-        const uint32_t thread = fresh_thread();
+        const uint32_t thread = group_thread();
 
         put_part(state);
         g.meet(); /* all products of the segments are done */
@@ -121,7 +121,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
      * where an infinite sink leaves nothing. */
     __device__ __forceinline__ void add_handed(typename group::values &o, bool both) const
     {
-        const uint32_t thread = fresh_thread();
+        const uint32_t thread = group_thread();
         place before = g.own;
         float2 factors[N / 4];
 
@@ -175,7 +175,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
     {
         const dsa_fwd_call &c = g.args.c;
         const int64_t row = item / g.args.head_tiles;
-        const uint32_t t = fresh_thread();
+        const uint32_t t = group_thread();
 
 #pragma unroll
         for (uint32_t i = 0; i < N / 2; i++) {
@@ -209,7 +209,7 @@ template <class T, int WIDTH, int N> struct few_finisher {
         if (both)
             sab::barrier_wait(&g.shared->handed[g.hand_overs % 2], g.hand_overs / 2 % 2);
         g.meet();
-        const int thread = static_cast<int>(fresh_thread());
+        const int thread = static_cast<int>(group_thread());
         if (thread < N)
             conclude(item, thread, both);
         g.meet();

@@ -42,16 +42,6 @@ __device__ constexpr int few_register(int h, int r)
     return 4 * (h / 2) + 2 * r + h % 2;
 }
 
-/* The lane, read anew: addresses that follow from it in rare places are then not kept in registers
- * from tile to tile. */
-__device__ __forceinline__ uint32_t fresh_lane()
-{
-    uint32_t lane;
-
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-}
-
 /* Over the lanes that have the same heads. */
 __device__ __forceinline__ float keys_sum(float x)
 {
