@@ -17,10 +17,11 @@
  * Limits, in clocks of a multiprocessor for a tile of 64 keys at width 512 (576):
  *   tensor          2048 (2176)  1024 (1152) for Q K, 1024 for P V, 4096 operations a clock
  *   shared memory   2128 (2304)  QK reads 4 KiB a product of 32 clocks: 128 (136) KiB; PV 64; the
- *                                copies write 64 (72); P 16; 128 bytes a clock. Q in registers
- * saves 8 KiB a segment gather          1700 (1910)  38.5 bytes a clock exp2             256 hidden
- * behind the other group's products and for each item: prologue of Q K of the first tile, epilogue
- * of the last, about 3000.
+ *                                copies write 64 (72); P 16; 128 bytes a clock. A segment of Q
+ *                                in registers saves 8 KiB
+ *   gather          1700 (1910)  38.5 bytes a clock
+ *   exp2             256         hidden behind the other group's products
+ * and for each item the prologue, Q K of the first tile, and the epilogue of the last: about 3000.
  */
 #ifndef DSA_FWD_WGMMA_KERNEL_CUH
 #define DSA_FWD_WGMMA_KERNEL_CUH
