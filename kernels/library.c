@@ -19,7 +19,7 @@ extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
 extern const struct sab_kernel copy_vector_row;
-extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
+extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_mma_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
@@ -36,6 +36,7 @@ static const struct sab_kernel sage_quant_kv_reference_row =
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
 static const struct sab_kernel dsa_fwd_reference_row = SAB_ABSENT_ROW(dsa_fwd, "reference");
+static const struct sab_kernel dsa_fwd_mma_row = SAB_ABSENT_ROW(dsa_fwd, "mma");
 static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmma");
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
 static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
@@ -58,6 +59,7 @@ static const struct sab_kernel *const kernels[] = {
     &copy_vector_row,
     &dsa_fwd_cpu_row,
     &dsa_fwd_reference_row,
+    &dsa_fwd_mma_row,
     &dsa_fwd_wgmma_row,
     &dsa_bwd_cpu_row,
     &dsa_bwd_reference_row,

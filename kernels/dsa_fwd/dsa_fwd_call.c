@@ -52,3 +52,22 @@ int dsa_fwd_call_check_arch(const struct sab_problem *problem, const char *targe
                    "capability %d.%d",
                    targets, problem->arch / 10, problem->arch % 10);
 }
+
+int dsa_fwd_call_check_limits(const struct dsa_fwd_call *call, int32_t tile, int32_t ahead,
+                              struct sab_message *msg)
+{
+    const int64_t most = INT32_MAX - ahead;
+
+    if (call->slots > most)
+        return sab_say(msg, SAB_UNSUPPORTED, "topk_idxs: at most %lld slots are served, given %lld",
+                       (long long)most, (long long)call->slots);
+    if (call->heads > most)
+        return sab_say(msg, SAB_UNSUPPORTED, "q: at most %lld heads are served, given %lld",
+                       (long long)most, (long long)call->heads);
+    const int64_t tiles = (call->heads + tile - 1) / tile;
+    if (call->rows > most / tiles)
+        return sab_say(msg, SAB_UNSUPPORTED,
+                       "q: at most %lld rows of %d heads are served, given %lld x %lld",
+                       (long long)most, tile, (long long)call->rows, (long long)tiles);
+    return SAB_OK;
+}

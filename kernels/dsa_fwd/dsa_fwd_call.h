@@ -40,6 +40,11 @@ int dsa_fwd_call_init(struct dsa_fwd_call *call, const struct sab_problem *probl
 int dsa_fwd_call_check_arch(const struct sab_problem *problem, const char *targets,
                             struct sab_message *msg);
 
+/* SAB_UNSUPPORTED where rows of tiles of `tile` heads, or slots and up to `ahead` more, do not fit
+ * in 31 bits. */
+int dsa_fwd_call_check_limits(const struct dsa_fwd_call *call, int32_t tile, int32_t ahead,
+                              struct sab_message *msg);
+
 #ifdef __cplusplus
 }
 #endif

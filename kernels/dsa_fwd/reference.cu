@@ -1,8 +1,9 @@
 /*
  * reference.cu - dsa_fwd by its definition (contracts/dsa.md, section 2): a warp serves one head of
- * one query row and folds the active slots in order, 32 at a time. Products and the sums of 32
- * slots are floats, weights, their sums and the sums over chunks are doubles, P is not rounded.
- * Judges the fast kernels; nothing here is tuned beyond that.
+ * one query row and folds the active slots in order, 32 at a time. Products of q and kv are exact
+ * floats, their sums doubles, so that scores hold where large terms cancel; weights, their sums and
+ * the sums over chunks are doubles, the values of 32 slots are added up as floats, P is not
+ * rounded. Judges the fast kernels; nothing here is tuned beyond that.
  */
 #include "reference.h"
 
@@ -81,12 +82,18 @@ template <class T> __device__ slice read_slice(const uint16_t *row, int width, i
     return s;
 }
 
-__device__ float dot(const slice &a, const slice &b)
+/* Two factors of at most 11 bits make an exact float. */
+__device__ double dot(const slice &a, const slice &b)
 {
-    float sum = a.tail[0] * b.tail[0] + a.tail[1] * b.tail[1];
+    double sum = 0.0, more = 0.0;
 
-    for (int i = 0; i < VALUES; i++)
-        sum = fmaf(a.values[i], b.values[i], sum);
+    for (int i = 0; i < VALUES; i += 2) {
+        sum += static_cast<double>(__fmul_rn(a.values[i], b.values[i]));
+        more += static_cast<double>(__fmul_rn(a.values[i + 1], b.values[i + 1]));
+    }
+    sum += static_cast<double>(__fmul_rn(a.tail[0], b.tail[0]));
+    more += static_cast<double>(__fmul_rn(a.tail[1], b.tail[1]));
+    sum += more;
     for (int step = 16; step > 0; step /= 2)
         sum += __shfl_xor_sync(ALL, sum, step);
     return sum;
@@ -122,9 +129,9 @@ __device__ void fold_chunk(const dsa_fwd_call &c, row_state &state, const slice 
     for (unsigned left = active; left != 0; left &= left - 1) {
         const int i = __ffs(static_cast<int>(left)) - 1;
         const int64_t key = __shfl_sync(ALL, id, i);
-        const float s = dot(q, read_slice<T>(c.kv + key * c.width, c.width, lane));
+        const double s = dot(q, read_slice<T>(c.kv + key * c.width, c.width, lane));
         if (lane == i)
-            score = static_cast<double>(s) * static_cast<double>(c.scale);
+            score = s * static_cast<double>(c.scale);
     }
     if (c.lse_prefix)
         (void)state.prefix.fold(first + lane < c.prefix ? score : -INFINITY, &unused);

@@ -1,6 +1,7 @@
 /*
- * wgmma.cu - the host side of dsa_fwd/wgmma: limits, the tensor map of Q by value, the kernel of a
- * call's type and width.
+ * wgmma.cu - the host side of dsa_fwd/wgmma: limits, the tensor map of Q by value, the kernels of a
+ * call's type, width and heads. Tiles of 64 heads come first; a rest of at most 32 heads, or that
+ * many heads, is served by the smallest form that holds it, a larger rest by one more tile of 64.
  */
 #include "wgmma.h"
 
@@ -11,38 +12,35 @@
 #include "tensor_map.h"
 #include "wgmma_args.h"
 
-struct wgmma_plan {
+/* One launch. */
+struct wgmma_part {
     struct dsa_fwd_wgmma_args args;
-    dsa_fwd_wgmma_fn kernel;
-    unsigned blocks; /* 0: nothing to write */
-    int shared_bytes;
+    const struct dsa_fwd_wgmma_form *form;
+    unsigned blocks;
 };
 
-static void choose_kernel(struct wgmma_plan *plan)
+struct wgmma_plan {
+    struct wgmma_part parts[2];
+    int parts_nr; /* 0: nothing to write */
+};
+
+static const struct dsa_fwd_wgmma_form *choose_form(const struct dsa_fwd_call *c, int64_t heads)
 {
-    const bool wide = plan->args.c.width > DSA_VALUE_WIDTH;
+    static const struct dsa_fwd_wgmma_form *const all[2][2] = {
+        {&dsa_fwd_wgmma_bf16_512, &dsa_fwd_wgmma_bf16_576},
+        {&dsa_fwd_wgmma_fp16_512, &dsa_fwd_wgmma_fp16_576},
+    };
+    static const struct dsa_fwd_wgmma_form *const few[2][2] = {
+        {dsa_fwd_wgmma_few_bf16_512, dsa_fwd_wgmma_few_bf16_576},
+        {dsa_fwd_wgmma_few_fp16_512, dsa_fwd_wgmma_few_fp16_576},
+    };
+    const int wide = c->width > DSA_VALUE_WIDTH;
 
-    plan->shared_bytes = wide ? sizeof(dsa::wgmma_shared<576>) : sizeof(dsa::wgmma_shared<512>);
-    if (plan->args.c.fp16)
-        plan->kernel = wide ? dsa_fwd_wgmma_fp16_576 : dsa_fwd_wgmma_fp16_512;
-    else
-        plan->kernel = wide ? dsa_fwd_wgmma_bf16_576 : dsa_fwd_wgmma_bf16_512;
-}
-
-/* Items, coordinates and slots are 32-bit numbers. */
-static int check_limits(const struct dsa_fwd_call *c, struct sab_message *msg)
-{
-    const int64_t most = INT32_MAX - DSA_WGMMA_LIST;
-    const int64_t tiles = (c->heads + DSA_WGMMA_HEADS - 1) / DSA_WGMMA_HEADS;
-
-    if (c->slots > most)
-        return sab_say(msg, SAB_UNSUPPORTED, "topk_idxs: at most %lld slots are served, given %lld",
-                       (long long)most, (long long)c->slots);
-    if (c->heads > most || c->rows > most / tiles)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "q: at most %lld rows of 64 heads are served, given %lld x %lld",
-                       (long long)most, (long long)c->rows, (long long)tiles);
-    return SAB_OK;
+    for (int i = 0; i < 3; i++) {
+        if (heads <= few[c->fp16][wide][i].heads)
+            return &few[c->fp16][wide][i];
+    }
+    return all[c->fp16][wide];
 }
 
 static int init_call(struct dsa_fwd_call *call, const struct sab_problem *problem, unsigned flags,
@@ -53,11 +51,11 @@ static int init_call(struct dsa_fwd_call *call, const struct sab_problem *proble
     if (status == SAB_OK)
         status = dsa_fwd_call_check_arch(problem, DSA_FWD_WGMMA_TARGETS, msg);
     if (status == SAB_OK)
-        status = check_limits(call, msg);
+        status = dsa_fwd_call_check_limits(call, DSA_WGMMA_HEADS, DSA_WGMMA_LIST, msg);
     return status;
 }
 
-static int encode_q(struct dsa_fwd_wgmma_args *args, struct sab_message *msg)
+static int encode_q(struct dsa_fwd_wgmma_args *args, int heads, struct sab_message *msg)
 {
     const struct dsa_fwd_call *c = &args->c;
     struct sab_map_shape shape = {};
@@ -68,7 +66,7 @@ static int encode_q(struct dsa_fwd_wgmma_args *args, struct sab_message *msg)
     shape.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
     shape.rank = 4;
     const int64_t size[4] = {c->width, c->heads, c->rows, 1};
-    const uint32_t box[4] = {64, DSA_WGMMA_HEADS, 1, 1};
+    const uint32_t box[4] = {64, (uint32_t)heads, 1, 1};
     uint64_t bytes = sizeof(uint16_t);
     for (int i = 0; i < 4; i++) {
         shape.size[i] = (uint64_t)size[i];
@@ -80,9 +78,9 @@ static int encode_q(struct dsa_fwd_wgmma_args *args, struct sab_message *msg)
 }
 
 /* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
-static int load_kernel(const struct wgmma_plan *plan, struct sab_message *msg)
+static int load_kernel(const struct dsa_fwd_wgmma_form *form, struct sab_message *msg)
 {
-    const void *kernel = reinterpret_cast<const void *>(plan->kernel);
+    const void *kernel = reinterpret_cast<const void *>(form->kernel);
     struct cudaFuncAttributes attributes;
     int status = sab_cuda_check(cudaFuncGetAttributes(&attributes, kernel),
                                 "load the kernel of dsa_fwd/wgmma", msg);
@@ -90,24 +88,45 @@ static int load_kernel(const struct wgmma_plan *plan, struct sab_message *msg)
     if (status == SAB_OK)
         status =
             sab_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                plan->shared_bytes),
+                                                form->shared_bytes),
                            "set the shared memory of dsa_fwd/wgmma", msg);
     return status;
 }
 
-static int prepare(struct wgmma_plan *plan, int32_t multiprocessors, struct sab_message *msg)
+/* Adds the launch that serves heads first..end - 1. */
+static int add_part(struct wgmma_plan *plan, const struct dsa_fwd_call *call, int64_t first,
+                    int64_t end, int32_t multiprocessors, struct sab_message *msg)
 {
-    struct dsa_fwd_wgmma_args *args = &plan->args;
-    const int64_t tiles = (args->c.heads + DSA_WGMMA_HEADS - 1) / DSA_WGMMA_HEADS;
+    struct wgmma_part *part = &plan->parts[plan->parts_nr];
+    struct dsa_fwd_wgmma_args *args = &part->args;
 
+    part->form = choose_form(call, end - first);
+    const int64_t tiles = (end - first + part->form->heads - 1) / part->form->heads;
+    args->c = *call;
+    args->first_head = (int32_t)first;
     args->head_tiles = (int32_t)tiles;
-    args->items = (int32_t)(args->c.rows * tiles);
-    plan->blocks = (unsigned)(args->items < multiprocessors ? args->items : multiprocessors);
-    choose_kernel(plan);
-    if (args->items == 0)
+    args->items = (int32_t)(call->rows * tiles);
+    part->blocks = (unsigned)(args->items < multiprocessors ? args->items : multiprocessors);
+    plan->parts_nr++;
+    int status = encode_q(args, part->form->heads, msg);
+    return status == SAB_OK ? load_kernel(part->form, msg) : status;
+}
+
+static int prepare(struct wgmma_plan *plan, const struct dsa_fwd_call *call,
+                   int32_t multiprocessors, struct sab_message *msg)
+{
+    const int64_t rest = call->heads % DSA_WGMMA_HEADS;
+    const int64_t whole = rest <= 32 ? call->heads - rest : call->heads;
+    int status = SAB_OK;
+
+    plan->parts_nr = 0;
+    if (call->rows == 0)
         return SAB_OK;
-    int status = encode_q(args, msg);
-    return status == SAB_OK ? load_kernel(plan, msg) : status;
+    if (whole > 0)
+        status = add_part(plan, call, 0, whole, multiprocessors, msg);
+    if (status == SAB_OK && whole < call->heads)
+        status = add_part(plan, call, whole, call->heads, multiprocessors, msg);
+    return status;
 }
 
 int dsa_fwd_wgmma_supports(const struct sab_problem *problem, struct sab_message *msg)
@@ -131,8 +150,7 @@ int dsa_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
-    p->args.c = call;
-    status = prepare(p, problem->multiprocessors, msg);
+    status = prepare(p, &call, problem->multiprocessors, msg);
     if (status != SAB_OK) {
         free(p);
         return status;
@@ -144,14 +162,18 @@ int dsa_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
 int dsa_fwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
 {
     struct wgmma_plan *p = (struct wgmma_plan *)plan;
-    void *arguments[] = {&p->args};
+    int status = SAB_OK;
 
-    if (p->blocks == 0)
-        return SAB_OK;
-    return sab_cuda_check(cudaLaunchKernel(reinterpret_cast<const void *>(p->kernel), p->blocks,
-                                           DSA_WGMMA_THREADS, arguments, (size_t)p->shared_bytes,
-                                           static_cast<cudaStream_t>(stream)),
-                          "launch dsa_fwd/wgmma", msg);
+    for (int i = 0; i < p->parts_nr && status == SAB_OK; i++) {
+        struct wgmma_part *part = &p->parts[i];
+        void *arguments[] = {&part->args};
+        status = sab_cuda_check(cudaLaunchKernel(reinterpret_cast<const void *>(part->form->kernel),
+                                                 part->blocks, DSA_WGMMA_THREADS, arguments,
+                                                 (size_t)part->form->shared_bytes,
+                                                 static_cast<cudaStream_t>(stream)),
+                                "launch dsa_fwd/wgmma", msg);
+    }
+    return status;
 }
 
 void dsa_fwd_wgmma_free(void *plan)

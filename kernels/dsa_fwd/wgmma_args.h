@@ -9,16 +9,22 @@
 
 #include "dsa_fwd_call.h"
 
-/* An item is 64 heads of one query row: item = row * head_tiles + head tile. */
+/* An item is a tile of heads of one query row: item = row * head_tiles + tile. Tiles lie behind
+ * each other from first_head on; heads in reach that do not exist read as zeros and are not
+ * written. */
 struct dsa_fwd_wgmma_args {
-    CUtensorMap q; /* u16, [rows,heads,width], box 1 x 64 x 64, 128-byte swizzle */
+    CUtensorMap q; /* u16, [rows,heads,width], box 1 x heads of a tile x 64, 128-byte swizzle */
     struct dsa_fwd_call c;
-    int32_t head_tiles, items;
+    int32_t first_head, head_tiles, items;
 };
 
-typedef void (*dsa_fwd_wgmma_fn)(const struct dsa_fwd_wgmma_args);
+struct dsa_fwd_wgmma_form {
+    void (*kernel)(const struct dsa_fwd_wgmma_args);
+    int32_t heads, shared_bytes; /* heads of a tile */
+};
 
-/* One kernel per source file, wgmma_<type>_<width>.cu. */
+/* One form of 64 heads per source file, wgmma_<type>_<width>.cu, and those of 8, 16 and 32 heads in
+ * wgmma_few_<type>_<width>.cu. */
 #define DSA_WGMMA_KERNELS(X) X(bf16, 512) X(bf16, 576) X(fp16, 512) X(fp16, 576)
 
 enum {
@@ -27,13 +33,13 @@ enum {
     DSA_WGMMA_SEGMENT_BYTES = 8192, /* 64 columns of a tile */
     DSA_WGMMA_THREADS = 384,        /* two groups that compute, one that gathers */
     DSA_WGMMA_LIST = 128,           /* ids that a gathering warp knows ahead */
-    DSA_WGMMA_INFOS = 4,
 };
 
 #ifdef __cplusplus
 
 #    define DSA_WGMMA_DECLARE(type, width)                                                         \
-        extern const dsa_fwd_wgmma_fn dsa_fwd_wgmma_##type##_##width;
+        extern const struct dsa_fwd_wgmma_form dsa_fwd_wgmma_##type##_##width,                     \
+            dsa_fwd_wgmma_few_##type##_##width[3];
 DSA_WGMMA_KERNELS(DSA_WGMMA_DECLARE)
 #    undef DSA_WGMMA_DECLARE
 
@@ -59,9 +65,12 @@ struct row_result {
 template <int WIDTH> struct shape {
     static constexpr int SEGMENTS = WIDTH / 64;
     static constexpr int EXTRA = SEGMENTS - 8;
-    static constexpr int Q_IN_REGISTERS = EXTRA; /* leading segments of Q */
-    static constexpr int RING = 18;              /* segments of K in shared memory */
-    static constexpr int FIRST = EXTRA + 4;      /* segments multiplied before the PV between */
+    static constexpr int HEADS = DSA_WGMMA_HEADS;
+    static constexpr int INFOS = 4;
+    static constexpr int Q_SLOTS = 1, Q_READERS = 4; /* warps that release one */
+    static constexpr int Q_IN_REGISTERS = EXTRA;     /* leading segments of Q */
+    static constexpr int RING = 18;                  /* segments of K in shared memory */
+    static constexpr int FIRST = EXTRA + 4;          /* segments multiplied before the PV between */
     /* Leading segments of the next but one tile that lie where a tile's V does not. */
     static constexpr int EARLY = RING - 2 * SEGMENTS + EXTRA;
 
@@ -72,16 +81,16 @@ template <int WIDTH> struct shape {
 };
 
 template <int WIDTH> struct wgmma_shared {
-    uint8_t q[shape<WIDTH>::SEGMENTS - shape<WIDTH>::Q_IN_REGISTERS][DSA_WGMMA_SEGMENT_BYTES];
+    uint8_t q[1][shape<WIDTH>::SEGMENTS - shape<WIDTH>::Q_IN_REGISTERS][DSA_WGMMA_SEGMENT_BYTES];
     uint8_t ring[shape<WIDTH>::RING][DSA_WGMMA_SEGMENT_BYTES];
     uint4 p[4][128];    /* of the latest tile, as left operands: [k / 16][thread] */
     float2 maxima[128]; /* that go with it */
     row_result results[2][2][DSA_WGMMA_HEADS]; /* [parity of the item][group] */
     int32_t lists[4][DSA_WGMMA_LIST];          /* active ids, a copy for each gathering warp */
-    tile_info infos[DSA_WGMMA_INFOS];
+    tile_info infos[shape<WIDTH>::INFOS];
     uint64_t full[shape<WIDTH>::RING], empty[shape<WIDTH>::RING];
-    uint64_t info[DSA_WGMMA_INFOS];
-    uint64_t q_full, q_free;
+    uint64_t info[shape<WIDTH>::INFOS];
+    uint64_t q_full[1], q_free[1];
 };
 static_assert(sizeof(wgmma_shared<512>) <= 232448 && sizeof(wgmma_shared<576>) <= 232448);
 

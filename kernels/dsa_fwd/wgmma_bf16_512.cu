@@ -1,4 +1,5 @@
-/* dsa_fwd/wgmma for bf16 rows of 512. */
+/* dsa_fwd/wgmma for 64 heads, bf16 rows of 512. */
 #include "wgmma_kernel.cuh"
 
-const dsa_fwd_wgmma_fn dsa_fwd_wgmma_bf16_512 = dsa::wgmma_kernel<sab::bf16, 512>;
+const struct dsa_fwd_wgmma_form dsa_fwd_wgmma_bf16_512 = {
+    dsa::wgmma_kernel<sab::bf16, 512>, DSA_WGMMA_HEADS, sizeof(dsa::wgmma_shared<512>)};

@@ -1,4 +1,5 @@
-/* dsa_fwd/wgmma for bf16 rows of 576. */
+/* dsa_fwd/wgmma for 64 heads, bf16 rows of 576. */
 #include "wgmma_kernel.cuh"
 
-const dsa_fwd_wgmma_fn dsa_fwd_wgmma_bf16_576 = dsa::wgmma_kernel<sab::bf16, 576>;
+const struct dsa_fwd_wgmma_form dsa_fwd_wgmma_bf16_576 = {
+    dsa::wgmma_kernel<sab::bf16, 576>, DSA_WGMMA_HEADS, sizeof(dsa::wgmma_shared<576>)};

@@ -72,31 +72,49 @@ struct id_list {
     }
 };
 
-template <int WIDTH> struct gatherer {
-    using s = shape<WIDTH>;
+/* One thread. A segment is full when 128 threads have copied their pieces, and empty when the four
+ * warps of the group that reads it last have arrived. S is a shape, M the shared memory. */
+template <class S, class M> __device__ __forceinline__ void open_barriers(M *shared)
+{
+    for (int i = 0; i < S::RING; i++) {
+        sab::barrier_init(&shared->full[i], 128);
+        sab::barrier_init(&shared->empty[i], 4);
+    }
+    for (int i = 0; i < S::INFOS; i++)
+        sab::barrier_init(&shared->info[i], 1);
+    for (int i = 0; i < S::Q_SLOTS; i++) {
+        sab::barrier_init(&shared->q_full[i], 1);
+        sab::barrier_init(&shared->q_free[i], S::Q_READERS);
+    }
+    sab::barriers_publish();
+}
+
+template <class S, class M> struct gatherer {
+    using s = S;
 
     const dsa_fwd_wgmma_args &args;
-    wgmma_shared<WIDTH> *shared;
+    M *shared;
     uint32_t warp, lane; /* of the group */
     uint64_t policy;
-    uint32_t tile, slot, parity; /* next to fill */
-    uint32_t loads_of_q;
+    uint32_t tile = 0, slot = 0, parity = 0; /* next to fill */
+    uint32_t loads_of_q = 0;
 
-    /* Q of the item goes where that of the one before was read. */
+    /* Q of the item goes where that of an earlier one was read. */
     __device__ __forceinline__ void load_q(int32_t item)
     {
-        const int32_t head = item % args.head_tiles * DSA_WGMMA_HEADS;
+        const int32_t head = args.first_head + item % args.head_tiles * s::HEADS;
+        const uint32_t at = loads_of_q % s::Q_SLOTS, round = loads_of_q / s::Q_SLOTS;
 
         loads_of_q++;
         if (warp != 0)
             return;
-        if (loads_of_q > 1)
-            sab::barrier_wait(&shared->q_free, loads_of_q % 2);
+        if (round > 0)
+            sab::barrier_wait(&shared->q_free[at], (round - 1) % 2);
         if (sab::elect_one()) {
-            sab::expect_boxes(&shared->q_full, sizeof(shared->q));
+            sab::expect_boxes(&shared->q_full[at], sizeof(shared->q[0]));
 #pragma unroll
             for (int i = s::Q_IN_REGISTERS; i < s::SEGMENTS; i++)
-                sab::ask_box(shared->q[i - s::Q_IN_REGISTERS], &shared->q_full, &args.q,
+                sab::ask_box(shared->q[at][i - s::Q_IN_REGISTERS], &shared->q_full[at], &args.q,
                              64 * s::column_segment(i), head, item / args.head_tiles, 0);
         }
         __syncwarp();
@@ -105,8 +123,8 @@ template <int WIDTH> struct gatherer {
     __device__ __forceinline__ void tell(const tile_info &info)
     {
         if (warp == 0 && lane == 0) {
-            shared->infos[tile % DSA_WGMMA_INFOS] = info;
-            (void)cuda::ptx::mbarrier_arrive(&shared->info[tile % DSA_WGMMA_INFOS]);
+            shared->infos[tile % s::INFOS] = info;
+            (void)cuda::ptx::mbarrier_arrive(&shared->info[tile % s::INFOS]);
         }
         __syncwarp();
     }
@@ -125,8 +143,8 @@ template <int WIDTH> struct gatherer {
             const uint32_t at = 16 * r + first;
             active[r] = static_cast<int32_t>(at) < valid;
             const int64_t id = active[r] ? list.list[(list.taken + at) % DSA_WGMMA_LIST] : 0;
-            from[r] =
-                reinterpret_cast<const uint8_t *>(args.c.kv) + id * (2 * WIDTH) + 16 * (lane % 8);
+            from[r] = reinterpret_cast<const uint8_t *>(args.c.kv) + id * (128 * s::SEGMENTS) +
+                      16 * (lane % 8);
         }
 #pragma unroll
         for (int i = 0; i < s::SEGMENTS; i++) {
@@ -149,8 +167,9 @@ template <int WIDTH> struct gatherer {
     {
         const dsa_fwd_call &c = args.c;
         const int64_t row = item / args.head_tiles;
-        const int64_t begin = static_cast<int64_t>(item % args.head_tiles) * DSA_WGMMA_HEADS;
-        const int64_t end = min(begin + DSA_WGMMA_HEADS, c.heads);
+        const int64_t begin =
+            args.first_head + static_cast<int64_t>(item % args.head_tiles) * s::HEADS;
+        const int64_t end = min(begin + s::HEADS, c.heads);
 
         for (int64_t head = begin + warp; head < end; head += 4) {
             const int64_t at = row * c.heads + head;
@@ -166,8 +185,8 @@ template <int WIDTH> struct gatherer {
         }
     }
 
-    /* Rows of the first two tiles may be on their way before Q can be asked for: until the item
-     * before has read its own, no more would find room. */
+    /* With one place for Q, rows of the first two tiles may be on their way before it can be asked
+     * for: until the item before has read its own, no more would find room. */
     __device__ __forceinline__ void serve_item(id_list &list, int32_t item)
     {
         bool asked = false, last = false;
@@ -179,7 +198,7 @@ template <int WIDTH> struct gatherer {
             const int32_t valid = min(list.known(), DSA_WGMMA_KEYS);
             const int32_t prefix = min(list.prefix, DSA_WGMMA_KEYS);
             last = list.known() <= DSA_WGMMA_KEYS;
-            if (!asked && (loads_of_q == 0 || tiles == 2)) {
+            if (!asked && (loads_of_q < s::Q_SLOTS || s::Q_SLOTS > 1 || tiles == 2)) {
                 load_q(item);
                 asked = true;
             }

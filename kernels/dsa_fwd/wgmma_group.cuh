@@ -9,40 +9,14 @@
 #include "stage.cuh"
 #include "wgmma_args.h"
 #include "wgmma_math.cuh"
+#include "wgmma_ring.cuh"
 
 namespace dsa
 {
 
-/* Where a tile begins in the ring, and the parity of its first segment's barriers. */
-template <int WIDTH> struct ring_place {
-    uint32_t slot, parity;
-
-    __device__ __forceinline__ void advance(uint32_t segments)
-    {
-        slot += segments;
-        if (slot >= shape<WIDTH>::RING) {
-            slot -= shape<WIDTH>::RING;
-            parity ^= 1;
-        }
-    }
-    __device__ __forceinline__ bool wraps(int i) const
-    {
-        return slot + i >= shape<WIDTH>::RING;
-    }
-    /* Slot and parity of the tile's i-th segment. */
-    __device__ __forceinline__ uint32_t at(int i) const
-    {
-        return slot + i - (wraps(i) ? shape<WIDTH>::RING : 0);
-    }
-    __device__ __forceinline__ uint32_t parity_at(int i) const
-    {
-        return parity ^ (wraps(i) ? 1 : 0);
-    }
-};
-
 template <class T, int WIDTH> struct group {
     using s = shape<WIDTH>;
-    using place = ring_place<WIDTH>;
+    using place = ring_place<shape<WIDTH>>;
     using q_part = uint32_t[s::Q_IN_REGISTERS + 1][4][4];
 
     const dsa_fwd_wgmma_args &args;
@@ -55,8 +29,8 @@ template <class T, int WIDTH> struct group {
 
     __device__ __forceinline__ tile_info next_info()
     {
-        sab::barrier_wait(&shared->info[tile % DSA_WGMMA_INFOS], tile / DSA_WGMMA_INFOS % 2);
-        const tile_info info = shared->infos[tile % DSA_WGMMA_INFOS];
+        sab::barrier_wait(&shared->info[tile % s::INFOS], tile / s::INFOS % 2);
+        const tile_info info = shared->infos[tile % s::INFOS];
         tile++;
         return info;
     }

@@ -17,10 +17,11 @@
  * Limits, in clocks of a multiprocessor for a tile of 64 keys at width 512 (576):
  *   tensor          2048 (2176)  1024 (1152) for Q K, 1024 for P V, 4096 operations a clock
  *   shared memory   2128 (2304)  QK reads 4 KiB a product of 32 clocks: 128 (136) KiB; PV 64; the
- *                                copies write 64 (72); P 16; 128 bytes a clock. Q in registers
- * saves 8 KiB a segment gather          1700 (1910)  38.5 bytes a clock exp2             256 hidden
- * behind the other group's products and for each item: prologue of Q K of the first tile, epilogue
- * of the last, about 3000.
+ *                                copies write 64 (72); P 16; 128 bytes a clock. A segment of Q
+ *                                in registers saves 8 KiB
+ *   gather          1700 (1910)  38.5 bytes a clock
+ *   exp2             256         hidden behind the other group's products
+ * and for each item the prologue, Q K of the first tile, and the epilogue of the last: about 3000.
  */
 #ifndef DSA_FWD_WGMMA_KERNEL_CUH
 #define DSA_FWD_WGMMA_KERNEL_CUH
@@ -33,7 +34,7 @@ namespace dsa
 
 template <class T, int WIDTH> struct attender {
     using s = shape<WIDTH>;
-    using place = ring_place<WIDTH>;
+    using place = ring_place<s>;
     using q_part = typename group<T, WIDTH>::q_part;
 
     group<T, WIDTH> &g;
@@ -78,7 +79,7 @@ template <class T, int WIDTH> struct attender {
         if (s::EXTRA > 0)
             g.release(at.at(0));
         if (info.last && g.lane == 0)
-            (void)cuda::ptx::mbarrier_arrive(&g.shared->q_free);
+            (void)cuda::ptx::mbarrier_arrive(g.shared->q_free);
     }
 
     /* Scores of an own tile that opens an item. */
@@ -201,7 +202,7 @@ template <class T, int WIDTH> struct attender {
         state.open();
         g.prefix_open = true;
         read_q(q, first.item);
-        sab::barrier_wait(&g.shared->q_full, g.items % 2);
+        sab::barrier_wait(g.shared->q_full, g.items % 2);
         fold_tiles(o, state, q, first);
         finisher<T, WIDTH>{g}.finish(o, state, first.item);
         g.items++;
@@ -218,21 +219,6 @@ template <class T, int WIDTH> struct attender {
     }
 };
 
-/* One thread. A segment is full when 128 threads have copied their pieces, and empty when the four
- * warps of the group that reads it last have arrived. */
-template <int WIDTH> __device__ __forceinline__ void open_barriers(wgmma_shared<WIDTH> *shared)
-{
-    for (int i = 0; i < shape<WIDTH>::RING; i++) {
-        sab::barrier_init(&shared->full[i], 128);
-        sab::barrier_init(&shared->empty[i], 4);
-    }
-    for (int i = 0; i < DSA_WGMMA_INFOS; i++)
-        sab::barrier_init(&shared->info[i], 1);
-    sab::barrier_init(&shared->q_full, 1);
-    sab::barrier_init(&shared->q_free, 4);
-    sab::barriers_publish();
-}
-
 template <class T, int WIDTH>
 __global__ void __launch_bounds__(DSA_WGMMA_THREADS, 1)
     wgmma_kernel(const __grid_constant__ dsa_fwd_wgmma_args args)
@@ -245,16 +231,17 @@ __global__ void __launch_bounds__(DSA_WGMMA_THREADS, 1)
     const uint32_t lane = threadIdx.x % 32, warp = __shfl_sync(ALL_LANES, threadIdx.x / 32, 0);
 
     if (threadIdx.x == 0)
-        open_barriers(shared);
+        open_barriers<shape<WIDTH>>(shared);
     __syncthreads();
     if (warp >= 8) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        gatherer<WIDTH> g = {args, shared, warp - 8, lane, sab::policy_keep(), 0, 0, 0, 0};
+        gatherer<shape<WIDTH>, wgmma_shared<WIDTH>> g = {args, shared, warp - 8, lane,
+                                                         sab::policy_keep()};
         g.serve();
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const uint32_t side = warp / 4;
-        const ring_place<WIDTH> first = {side * shape<WIDTH>::SEGMENTS, 0};
+        const ring_place<shape<WIDTH>> first = {side * shape<WIDTH>::SEGMENTS, 0};
         group<T, WIDTH> g = {args, shared, side, warp % 4, lane, 0, 0, first, false};
         attender<T, WIDTH>{g}.serve();
     }

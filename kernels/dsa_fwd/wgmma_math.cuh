@@ -5,15 +5,12 @@
 #ifndef DSA_FWD_WGMMA_MATH_CUH
 #define DSA_FWD_WGMMA_MATH_CUH
 
+#include "quad.cuh"
 #include "wgmma_args.h"
 #include "wgmma_half.cuh"
 
 namespace dsa
 {
-
-/* A maximum that grows by less, in log2 units, does not move the reference: weights up to 2^6 are
- * as exact as those up to 1, and sums are floats. */
-constexpr float RESCALE_ABOVE = 6.0f;
 
 /* What a group knows of its 64 rows. Both groups agree on the reference m, each sums the weights of
  * its own tiles, a lane those of its own columns. */
@@ -134,32 +131,6 @@ __device__ __forceinline__ void pack(const float (&weights)[32], uint32_t (&p)[4
 #pragma unroll
         for (int i = 0; i < 4; i++)
             p[k][i] = T::pack(weights[8 * k + 2 * i], weights[8 * k + 2 * i + 1]);
-    }
-}
-
-__device__ __forceinline__ float quad_sum(float x)
-{
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-/* Four registers of each of four lanes, transposed: register i of lane t is what lane i had in
- * register t. */
-__device__ __forceinline__ void quad_transpose(uint32_t (&x)[4])
-{
-    const bool odd = (threadIdx.x & 1) != 0, high = (threadIdx.x & 2) != 0;
-
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-        const uint32_t got = __shfl_xor_sync(0xffffffffu, odd ? x[i] : x[i + 1], 1);
-        x[i] = odd ? got : x[i];
-        x[i + 1] = odd ? x[i + 1] : got;
-    }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const uint32_t got = __shfl_xor_sync(0xffffffffu, high ? x[i] : x[i + 2], 2);
-        x[i] = high ? got : x[i];
-        x[i + 2] = high ? x[i + 2] : got;
     }
 }
 

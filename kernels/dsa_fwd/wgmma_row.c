@@ -15,7 +15,7 @@ extern const struct sab_kernel dsa_fwd_wgmma_row;
 const struct sab_kernel dsa_fwd_wgmma_row = {
     SAB_ROW(dsa_fwd),
     .name = "wgmma",
-    .help = "warpgroup products, 64 heads a block, gathered rows in a ring of column segments",
+    .help = "warpgroup products, 8 to 64 heads a block, gathered rows in a ring of column segments",
     .device = SAB_DEVICE_CUDA,
     .targets = DSA_FWD_WGMMA_TARGETS,
     .flags = SAB_KERNEL_DETERMINISTIC,

@@ -1,0 +1,8 @@
+/* dsa_fwd/wgmma for few heads, fp16 rows of 512. */
+#include "wgmma_few_kernel.cuh"
+
+const struct dsa_fwd_wgmma_form dsa_fwd_wgmma_few_fp16_512[3] = {
+    dsa::few_form<sab::fp16, 512, 8>(),
+    dsa::few_form<sab::fp16, 512, 16>(),
+    dsa::few_form<sab::fp16, 512, 32>(),
+};
