@@ -11,7 +11,7 @@
 extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
 extern const struct sab_kernel bsa_fwd_cpu_row;
-extern const struct sab_kernel copy_cpu_row;
+extern const struct sab_kernel copy_cpu_row, read_cpu_row;
 extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
@@ -61,6 +61,7 @@ static const struct sab_kernel *const kernels[] = {
     &bsa_fwd_reference_row,
     &copy_cpu_row,
     &copy_vector_row,
+    &read_cpu_row,
     &dsa_fwd_cpu_row,
     &dsa_fwd_reference_row,
     &dsa_fwd_wgmma_row,

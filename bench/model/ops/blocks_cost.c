@@ -85,6 +85,9 @@ void blocks_cost(const struct op_case *c, double tile_bytes, struct op_cost *cos
     cost->bytes_min = w.metadata_bytes;
     cost->bytes_tiles = tile_bytes * w.slots;
     cost->density = w.slots / (w.heads * (double)s.q_blocks * (double)s.k_blocks);
+    cost->use[OP_EXP2].amount = w.token_rows;
+    /* The tiles of a head are taken by turns, those of others later. */
+    cost->use[OP_FEED] = (struct op_use){cost->bytes_tiles, tile_bytes * (double)s.k_blocks};
 }
 
 double blocks_flops(const struct op_case *c)

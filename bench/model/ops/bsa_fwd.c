@@ -84,6 +84,9 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     out->bytes_min += 2 * row_bytes * (rows + keys);
     if (c->axis[BSA_LSE].i)
         out->bytes_min += 4 * rows;
+    out->use[OP_WRITE].amount = rows * (row_bytes + (c->axis[BSA_LSE].i ? 4 : 0));
+    out->use[OP_READ].amount = out->bytes_min - out->use[OP_WRITE].amount;
+    out->use[c->axis[BLOCKS_DTYPE].i ? OP_FP16 : OP_BF16].amount = out->flops_valid;
     return 0;
 }
 

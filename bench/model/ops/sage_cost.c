@@ -24,6 +24,9 @@ int sage_cost(const struct op_case *c, struct op_cost *cost, struct err *err)
     cost->bytes_min += heads * ((double)s.seqlen_q * dim * 3 + (double)s.seqlen_k * dim +
                                 dim * (double)sage_k_padded(&s)) +
                        4 * heads * ((double)(sage_q_scales(&s) + s.k_blocks) + dim);
+    cost->use[OP_WRITE].amount = 2 * heads * (double)s.seqlen_q * dim;
+    cost->use[OP_READ].amount = cost->bytes_min - cost->use[OP_WRITE].amount;
+    cost->use[OP_S8].amount = cost->use[OP_E4M3].amount = cost->flops_valid / 2;
     return 0;
 }
 
