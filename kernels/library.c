@@ -3,6 +3,7 @@
  * beside the operator's others.
  */
 #include "absent.h"
+#include "ceiling/form_call.h"
 #include "row.h"
 #include "sab.h"
 #include "sab_build.h"
@@ -21,6 +22,9 @@ extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_referen
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
 extern const struct sab_kernel bsa_fwd_reference_row;
 extern const struct sab_kernel copy_vector_row;
+extern const struct sab_kernel read_vector_row, gather_vector_row, gather_bulk_row;
+extern const struct sab_kernel reduce_vector_row, gather_reduce_vector_row, exp2_vector_row;
+extern const struct sab_kernel mma_peak_mma_row, mma_peak_wgmma_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 #else
@@ -38,6 +42,15 @@ static const struct sab_kernel sage_quant_kv_reference_row =
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
 static const struct sab_kernel bsa_fwd_reference_row = SAB_ABSENT_ROW(bsa_fwd, "reference");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
+static const struct sab_kernel read_vector_row = SAB_ABSENT_ROW(read, "vector");
+static const struct sab_kernel gather_vector_row = SAB_ABSENT_ROW(gather, "vector");
+static const struct sab_kernel gather_bulk_row = SAB_ABSENT_ROW(gather, "bulk");
+static const struct sab_kernel gather_reduce_vector_row = SAB_ABSENT_ROW(gather_reduce, "vector");
+static const struct sab_kernel exp2_vector_row = SAB_ABSENT_ROW(exp2, "vector");
+static const struct sab_kernel mma_peak_mma_row = SAB_ABSENT_ROW(mma_peak, "mma");
+static const struct sab_kernel mma_peak_wgmma_row = SAB_ABSENT_ROW(mma_peak, "wgmma");
+static const struct sab_kernel reduce_vector_row =
+    SAB_ABSENT_ROW_OPTIONS(reduce, "vector", ceiling_form_options, CEILING_FORM_OPTIONS_NR);
 static const struct sab_kernel dsa_fwd_reference_row = SAB_ABSENT_ROW(dsa_fwd, "reference");
 static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmma");
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
@@ -62,6 +75,14 @@ static const struct sab_kernel *const kernels[] = {
     &copy_cpu_row,
     &copy_vector_row,
     &read_cpu_row,
+    &read_vector_row,
+    &gather_vector_row,
+    &gather_bulk_row,
+    &reduce_vector_row,
+    &gather_reduce_vector_row,
+    &exp2_vector_row,
+    &mma_peak_mma_row,
+    &mma_peak_wgmma_row,
     &dsa_fwd_cpu_row,
     &dsa_fwd_reference_row,
     &dsa_fwd_wgmma_row,

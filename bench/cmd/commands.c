@@ -13,6 +13,9 @@ static const struct command commands[] = {
      "compare git refs (or WORKTREE, or libraries): builds each, runs every arm at each"},
     {"aa", cmd_aa, "--config FILE",
      "measure false alarms, noise floor and power: one arm against itself, --trials times"},
+    {"ceilings", cmd_ceilings, "[--config FILE]",
+     "measure what this machine can do: memory, tiles, reductions, tensor units; kept for later "
+     "runs"},
     {"report", cmd_report, "DIR", "print a finished run as Markdown"},
     {"plot", cmd_plot, "DIR", "draw the charts of a finished run"},
     {"cmp", cmd_cmp, "OLD NEW", "compare two finished runs, unpaired"},
