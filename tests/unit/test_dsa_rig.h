@@ -36,7 +36,7 @@ struct dsa_rig {
 
 static inline bool rig_is_output(const struct dsa_rig *r, uint32_t t)
 {
-    return r->p.spec->tensors[t].role == SAB_OUT;
+    return r->p.spec->tensors[t].role != SAB_IN;
 }
 
 static inline bool rig_has(const struct dsa_rig *r, uint32_t t)
