@@ -177,7 +177,7 @@ bool chain_is_fed(const struct chain *chain, size_t step, uint32_t tensor)
 
 int chain_cost(const struct chain *chain, struct op_cost *cost, struct err *err)
 {
-    struct op_cost one;
+    struct op_cost one = {0};
 
     memset(cost, 0, sizeof(*cost));
     for (size_t i = 0; i < chain->nr; i++) {

@@ -167,8 +167,8 @@ static int mma_oracle(const struct op_problem *p, const struct op_source *src,
                       struct op_slices *list, struct err *err)
 {
     const int64_t *sa = p->tensor[SAB_T_mma_peak_a].shape, *sb = p->tensor[SAB_T_mma_peak_b].shape;
-    double *a = malloc((size_t)(sa[1] * sa[2]) * sizeof(*a));
-    double *b = malloc((size_t)(sb[1] * sb[2]) * sizeof(*b));
+    double *a = calloc((size_t)(sa[1] * sa[2]), sizeof(*a));
+    double *b = calloc((size_t)(sb[1] * sb[2]), sizeof(*b));
     int ret = a && b ? 0 : err_memory(err);
 
     (void)attributes;
