@@ -125,18 +125,26 @@ static int kind_of(const struct case_table *cases, const struct case_row *row, d
     return strcmp(op, "gather_reduce") ? -1 : CEILING_BOTH;
 }
 
+/* The median; of a CPU's samples the least, since other load makes its median say little. */
+static double span_of(const struct case_row *row)
+{
+    const bool cpu = row->timer_used && !strcmp(row->timer_used, "monotonic");
+
+    return cpu ? row->span_min_ns : row->span_median_ns;
+}
+
 int ceilings_take(struct ceilings *c, const struct case_table *cases, struct err *err)
 {
     for (size_t i = 0; i < cases->nr; i++) {
         const struct case_row *row = &cases->row[i];
         struct ceiling one = {.run_mhz = row->run_mhz};
 
-        if (!row->status || strcmp(row->status, "ok") || !(row->span_median_ns > 0))
+        if (!row->status || strcmp(row->status, "ok") || !(span_of(row) > 0))
             continue;
         one.kind = kind_of(cases, row, &one.size);
         if (one.kind < 0 || isnan(one.size))
             continue;
-        one.per_ns = (row->flops > 0 ? row->flops : row->bytes) / row->span_median_ns;
+        one.per_ns = (row->flops > 0 ? row->flops : row->bytes) / span_of(row);
         if (one.kind == OP_WRITE)
             one.per_ns /= 2;
         snprintf(one.arm, sizeof(one.arm), "%s", row->arm);

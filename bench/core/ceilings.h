@@ -2,10 +2,10 @@
  * ceilings.h - what this machine can do, as `bench ceilings` measured it, and how near a case
  * comes.
  *
- * A rate is a best median of some kernel of an operator of the catalogue that only moves bytes or
- * only counts. Rates go by a size: bytes of a buffer (memory), bytes that are reached at random
- * (rows). They are kept in the machine profile, one set a device, driver and number of threads, and
- * each run stores those that it used.
+ * A rate is the best median (on a CPU the least time) of some kernel of an operator of the
+ * catalogue that only moves bytes or only counts. Rates go by a size: bytes of a buffer (memory),
+ * bytes that are reached at random (rows). They are kept in the machine profile, one set a device,
+ * driver and number of threads, and each run stores those that it used.
  */
 #ifndef BENCH_CORE_CEILINGS_H
 #define BENCH_CORE_CEILINGS_H
