@@ -3,6 +3,7 @@
  * beside the operator's others.
  */
 #include "absent.h"
+#include "ceiling/form_call.h"
 #include "row.h"
 #include "sab.h"
 #include "sab_build.h"
@@ -10,7 +11,8 @@
 
 extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
-extern const struct sab_kernel copy_cpu_row;
+extern const struct sab_kernel bsa_fwd_cpu_row;
+extern const struct sab_kernel copy_cpu_row, read_cpu_row;
 extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
@@ -18,7 +20,11 @@ extern const struct sab_kernel sage_fwd_mma_row;
 extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
+extern const struct sab_kernel bsa_fwd_reference_row;
 extern const struct sab_kernel copy_vector_row;
+extern const struct sab_kernel read_vector_row, gather_vector_row, gather_bulk_row;
+extern const struct sab_kernel reduce_vector_row, gather_reduce_vector_row, exp2_vector_row;
+extern const struct sab_kernel mma_peak_mma_row, mma_peak_wgmma_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_mma_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 #else
@@ -34,7 +40,17 @@ static const struct sab_kernel sage_quant_q_vector_row = SAB_ABSENT_ROW(sage_qua
 static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
+static const struct sab_kernel bsa_fwd_reference_row = SAB_ABSENT_ROW(bsa_fwd, "reference");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
+static const struct sab_kernel read_vector_row = SAB_ABSENT_ROW(read, "vector");
+static const struct sab_kernel gather_vector_row = SAB_ABSENT_ROW(gather, "vector");
+static const struct sab_kernel gather_bulk_row = SAB_ABSENT_ROW(gather, "bulk");
+static const struct sab_kernel gather_reduce_vector_row = SAB_ABSENT_ROW(gather_reduce, "vector");
+static const struct sab_kernel exp2_vector_row = SAB_ABSENT_ROW(exp2, "vector");
+static const struct sab_kernel mma_peak_mma_row = SAB_ABSENT_ROW(mma_peak, "mma");
+static const struct sab_kernel mma_peak_wgmma_row = SAB_ABSENT_ROW(mma_peak, "wgmma");
+static const struct sab_kernel reduce_vector_row =
+    SAB_ABSENT_ROW_OPTIONS(reduce, "vector", ceiling_form_options, CEILING_FORM_OPTIONS_NR);
 static const struct sab_kernel dsa_fwd_reference_row = SAB_ABSENT_ROW(dsa_fwd, "reference");
 static const struct sab_kernel dsa_fwd_mma_row = SAB_ABSENT_ROW(dsa_fwd, "mma");
 static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmma");
@@ -55,8 +71,19 @@ static const struct sab_kernel *const kernels[] = {
     &sage_quant_kv_cpu_row,
     &sage_quant_kv_reference_row,
     &sage_quant_kv_vector_row,
+    &bsa_fwd_cpu_row,
+    &bsa_fwd_reference_row,
     &copy_cpu_row,
     &copy_vector_row,
+    &read_cpu_row,
+    &read_vector_row,
+    &gather_vector_row,
+    &gather_bulk_row,
+    &reduce_vector_row,
+    &gather_reduce_vector_row,
+    &exp2_vector_row,
+    &mma_peak_mma_row,
+    &mma_peak_wgmma_row,
     &dsa_fwd_cpu_row,
     &dsa_fwd_reference_row,
     &dsa_fwd_mma_row,

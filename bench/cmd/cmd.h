@@ -38,6 +38,7 @@ int cmd_list(int argc, const char **argv);
 int cmd_check(int argc, const char **argv);
 int cmd_ab(int argc, const char **argv);
 int cmd_aa(int argc, const char **argv);
+int cmd_ceilings(int argc, const char **argv);
 int cmd_report(int argc, const char **argv);
 int cmd_plot(int argc, const char **argv);
 int cmd_doctor(int argc, const char **argv);

@@ -17,6 +17,10 @@ static const struct command commands[] = {
     {"aa", cmd_aa, "--config FILE",
      "measure false alarms, noise floor and power: one arm against itself, --trials times",
      config_options},
+    {"ceilings", cmd_ceilings, "[--config FILE]",
+     "measure what this machine can do: memory, tiles, reductions, tensor units; kept for later "
+     "runs",
+     config_options},
     {"report", cmd_report, "DIR", "print a finished run as Markdown", report_options},
     {"plot", cmd_plot, "DIR", "draw the charts of a finished run", plot_options},
     {"cmp", cmd_cmp, "OLD NEW", "compare two finished runs, unpaired", cmp_options},

@@ -89,7 +89,8 @@ int config_args_parse(struct config_args *args, struct option_result *result, co
     if (result->nr_args && !names)
         err_set(&err, ERR_CONFIG, "'%s' is no option of `bench %s`; flags begin with --",
                 result->args[0], which);
-    else if (!args->config && !args->operators && !args->kernels && !args->build_only)
+    else if (!args->config && strcmp(which, "ceilings") && !args->operators && !args->kernels &&
+             !args->build_only)
         err_set(&err, ERR_CONFIG, "`bench %s` needs --config FILE", which);
     if (err.kind != ERR_NONE) {
         *status = exit_report(&err);

@@ -50,6 +50,9 @@ static int finish(struct session *s, bool quiet)
         draw_charts(s);
     if (!s->store.summary.believed && !quiet)
         fprintf(stderr, "bench: not to be believed: a copy of the baseline differs from it\n");
+    if (s->store.summary.above_limit && !quiet)
+        fprintf(stderr, "bench: not to be believed: a row is faster than this machine can be; "
+                        "`bench help above_limit`\n");
     return session_status(s);
 }
 

@@ -64,6 +64,19 @@ static int row_identity(struct case_run *run, struct arm_run *arm, const struct 
     return 0;
 }
 
+/* Where ceilings were measured here: what the call would take at the nearest of them. */
+static int row_limit(const struct worker *wk, const struct op_cost *cost, struct case_row *row,
+                     struct err *err)
+{
+    struct ceiling_bound bound;
+
+    ceilings_bound(&wk->ceilings, cost, wk->plan->set.cache != CACHE_WARM, &bound);
+    row->limit_ns = bound.limit_ns;
+    /* A virtual machine's caches and neighbours let its memory be faster at times. */
+    row->bound_ns = device_info(wk->dev)->kind == SAB_DEVICE_CUDA ? bound.bound_ns : NAN;
+    return row_set(&row->limit, bound.name, err);
+}
+
 static int row_protocol(struct case_run *run, struct arm_run *arm, const struct chain *chain,
                         struct err *err)
 {
@@ -85,6 +98,8 @@ static int row_protocol(struct case_run *run, struct arm_run *arm, const struct 
     row->flops_valid = cost.flops_valid;
     row->flops_dense = cost.flops_dense;
     row->bytes = cost.bytes_min;
+    if (chain->nr == 1 && row_limit(wk, &cost, row, err))
+        return -1;
     return row_set(&row->timer_asked, timer_asked[set->timer], err) ||
                    row_set(&row->timer_used, device_timer_name(info->timer), err) ||
                    row_set(&row->cache_asked, plan_cache_name(set->cache), err) ||

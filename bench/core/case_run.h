@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "arms.h"
+#include "ceilings.h"
 #include "device.h"
 #include "job.h"
 #include "library.h"
@@ -24,6 +25,7 @@ struct worker {
     struct library *library; /* one an arm of the job, in their order */
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
+    struct ceilings ceilings; /* of the machine profile */
     FILE *out;  /* answers */
     bool ended; /* mode check: something failed, and what is left is for another process */
     /* Reference kernels that agreed with the oracle here, and what a run on the small case took. */

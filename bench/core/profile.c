@@ -298,3 +298,44 @@ out:
     free(path);
     return ret;
 }
+
+/* ---- other members ---- */
+
+int profile_get(const struct device_info *device, const char *name, json_t **value, struct err *err)
+{
+    struct err why = ERR_INIT;
+    char *path = profile_path(device, &why);
+
+    *value = NULL;
+    if (!path)
+        return why.kind == ERR_MEMORY ? err_memory(err) : 0;
+    json_t *all = load(path, &why);
+    free(path);
+    if (why.kind != ERR_NONE)
+        return err_set(err, why.kind, "%s", why.text);
+    *value = json_incref(json_object_get(all, name));
+    json_decref(all);
+    return 0;
+}
+
+int profile_put(const struct device_info *device, const char *name, json_t *value, struct err *err)
+{
+    struct err why = ERR_INIT;
+    char *path = profile_path(device, err);
+    int ret = -1;
+
+    if (!path)
+        return -1;
+    json_t *all = load(path, &why);
+    if (why.kind != ERR_NONE) {
+        err_set(err, why.kind, "%s", why.text);
+    } else {
+        if (!all)
+            all = profile_make(device);
+        json_object_set(all, name, value);
+        ret = save(path, all, err);
+    }
+    json_decref(all);
+    free(path);
+    return ret;
+}

@@ -56,4 +56,10 @@ int profile_read(const struct profile_key *key, struct noise_floors *floors, str
 int profile_write(const struct profile_key *key, const struct noise_floors *floors, json_t *about,
                   struct err *err);
 
+/* One further member of the file by its name, a new reference; NULL where there is none. */
+int profile_get(const struct device_info *device, const char *name, json_t **value,
+                struct err *err);
+/* Replaces it, leaving all else as it is. */
+int profile_put(const struct device_info *device, const char *name, json_t *value, struct err *err);
+
 #endif

@@ -54,6 +54,10 @@ static const struct reason reasons[] = {
      "do not expect its result from a workspace that is shared or reused"},
     {"sampled_check", "outputs were checked on samples, not in full",
      "raise check_time to check more of them"},
+    {"above_limit",
+     "the call took less time than the machine needs for its work, by `bench ceilings`",
+     "the inputs were not cold, or the work is counted wrongly, or the ceilings were measured on a "
+     "busy machine: run `bench ceilings` again"},
     {"dropped", "some rounds were dropped and repeated because of throttling or a slow clock",
      "see drop_reason in samples.csv; a quarter more rounds is the most that is repeated"},
     {"env", "the environment was not what the case asked for",

@@ -43,6 +43,8 @@
     T(reasons)     /* separated by ; */                                                            \
     I(rounds_to_settle) R(slot_pct) R(carry_pct) R(drift_pct) R(rho1)                              \
     R(flops) R(flops_valid) R(flops_dense) R(bytes) R(tflops) R(gbps) T(limit) R(limit_pct)        \
+    R(limit_ns)    /* what a call would take at its nearest limit, by `bench ceilings` */           \
+    R(bound_ns)    /* the same by memory and tensor units alone */                                 \
     R(max_abs_err) R(rel_l2) R(cosine) R(emulated_rel_l2)                                          \
     T(oracle)      /* full, sampled, reference, sampled+reference, none */                         \
     T(check_before) T(check_after)                                                                 \

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ceilings.h"
 #include "file.h"
 #include "sab_build.h"
 #include "session.h"
@@ -151,6 +152,24 @@ static int devices_json(const struct session *s, json_t *run, struct err *err)
     return json_object_set_new(run, "device", device) ? err_memory(err) : 0;
 }
 
+/* What the machine can do, as the workers hold rows against it. */
+static int run_ceilings(const struct session *s, json_t *run, struct err *err)
+{
+    struct ceilings c;
+    struct err why = ERR_INIT;
+
+    ceilings_init(&c);
+    if (ceilings_read(&c, &s->info, &why)) {
+        if (why.kind == ERR_MEMORY)
+            return err_memory(err);
+        session_note(s, "%s; no limits are shown", why.text);
+    } else if (c.nr) {
+        json_object_set_new(run, "ceilings", ceilings_json(&c));
+    }
+    ceilings_release(&c);
+    return 0;
+}
+
 /* The fixed part, once. */
 static int run_begin(struct session *s, struct err *err)
 {
@@ -175,7 +194,7 @@ static int run_begin(struct session *s, struct err *err)
     json_object_set_new(run, "bench", bench_json());
     json_object_set_new(run, "libraries", libraries_json(s));
     json_object_set_new(run, "settings", settings_json(s));
-    return devices_json(s, run, err);
+    return devices_json(s, run, err) ? -1 : run_ceilings(s, run, err);
 }
 
 /* A resumed run with --only must not forget how the other cases stand. */

@@ -263,7 +263,7 @@ int session_status(const struct session *s)
         return 3;
     if (r->crashed && s->plan.set.gate_failed_fails)
         return 4;
-    if (!r->believed)
+    if (!r->believed || r->above_limit)
         return 5;
     if (r->gate_failed)
         return 1;

@@ -95,6 +95,7 @@ void store_summary_json(struct store *s)
     set_real(o, "a_prime_hi", r->a_prime_hi);
     set_real(o, "a_prime_p", r->a_prime_p);
     json_object_set_new(o, "believed", json_boolean(r->believed));
+    json_object_set_new(o, "above_limit", json_boolean(r->above_limit));
     json_object_set_new(s->run, "summary", o);
     rounds = json_object();
     set_int(rounds, "kept", r->rounds_kept);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ceilings.h"
 #include "stats_paired.h"
 #include "stats_quantile.h"
 #include "stats_verdict.h"
@@ -94,6 +95,7 @@ static int times_of(const struct case_samples *cs, struct case_row *row, struct 
         row->tflops = row->flops / row->span_median_ns * 1e-3;
         row->gbps = row->bytes / row->span_median_ns;
     }
+    row->limit_pct = row->span_median_ns > 0 ? 100 * row->limit_ns / row->span_median_ns : NAN;
     free(values);
     count_rounds(cs, row);
     if (parts_of(cs, row, err))
@@ -192,6 +194,9 @@ static int row_reasons(struct case_row *row, struct err *err)
         return -1;
     if (row->check_before && !strcmp(row->check_before, "sampled") &&
         row_add_reason(row, "sampled_check", err))
+        return -1;
+    if (row->bound_ns > (1 + CEILING_TOLERANCE) * row->span_median_ns &&
+        row_add_reason(row, "above_limit", err))
         return -1;
     if (row->rounds_dropped > 0 && row_add_reason(row, "dropped", err))
         return -1;

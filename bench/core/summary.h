@@ -37,6 +37,7 @@ struct summary_run {
     double a_prime, a_prime_lo, a_prime_hi;
     double a_prime_p; /* smallest Holm value over the A' rows */
     bool believed;    /* false: Holm over A' is at most 0.05 */
+    bool above_limit; /* a row is faster than the machine can be */
     bool gate_failed; /* slower beyond the gate, by Holm */
     bool wrong, crashed;
     int rounds_kept, rounds_dropped;

@@ -232,6 +232,9 @@ int summary_run(struct case_table *cases, const struct sample_table *samples,
     out->worst = NAN;
     for (size_t i = 0; i < cases->nr; i++)
         count_row(&cases->row[i], out);
+    for (size_t i = 0; i < cases->nr; i++)
+        out->above_limit |=
+            row_is_ok(&cases->row[i]) && row_has_reason(&cases->row[i], "above_limit");
     count_rounds(samples, out);
     if (sample_index_init(&index, samples, err))
         return -1;

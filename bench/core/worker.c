@@ -229,6 +229,9 @@ static int serve(struct worker *wk, struct ini *ini, struct plan *plan, const ch
     if (job->mode != JOB_INFO) {
         if (libraries_open(wk, err))
             return -1;
+        /* The parent has told the user of a profile that cannot be read. */
+        if (job->mode == JOB_RUN && ceilings_read(&wk->ceilings, device_info(wk->dev), NULL))
+            ceilings_release(&wk->ceilings);
         for (size_t i = 0; i < job->nr && !worker_stopping() && !wk->ended; i++) {
             *at = job->item[i].id;
             if (run_case(wk, &job->item[i], err))
@@ -267,6 +270,7 @@ int worker_main(void)
 out:
     device_close(wk.dev);
     libraries_close(&wk);
+    ceilings_release(&wk.ceilings);
     plan_release(&plan);
     ini_release(&ini);
     job_release(&job);

@@ -183,12 +183,18 @@ int chain_cost(const struct chain *chain, struct op_cost *cost, struct err *err)
     for (size_t i = 0; i < chain->nr; i++) {
         const struct op_case *c = &chain->step[i].c;
 
+        memset(&one, 0, sizeof(one));
         if (c->op->cost(c, &one, err))
             return -1;
         cost->flops_nominal += one.flops_nominal;
         cost->flops_valid += one.flops_valid;
         cost->flops_dense += one.flops_dense;
         cost->bytes_min += one.bytes_min;
+        for (int r = 0; r < OP_RESOURCES_NR; r++) {
+            cost->use[r].amount += one.use[r].amount;
+            cost->use[r].footprint_bytes =
+                fmax(cost->use[r].footprint_bytes, one.use[r].footprint_bytes);
+        }
     }
     cost->bytes_tiles = chain->nr == 1 ? one.bytes_tiles : NAN;
     cost->density = one.density;

@@ -9,9 +9,16 @@
 extern const struct op_model op_model_sage_fwd;
 extern const struct op_model op_model_sage_quant_q;
 extern const struct op_model op_model_sage_quant_kv;
+extern const struct op_model op_model_bsa_fwd;
 extern const struct op_model op_model_dsa_fwd;
 extern const struct op_model op_model_dsa_bwd;
 extern const struct op_model op_model_copy;
+extern const struct op_model op_model_mma_peak;
+extern const struct op_model op_model_read;
+extern const struct op_model op_model_gather;
+extern const struct op_model op_model_reduce;
+extern const struct op_model op_model_gather_reduce;
+extern const struct op_model op_model_exp2;
 extern const struct op_model op_model_null;
 
 #endif

@@ -62,6 +62,26 @@ struct op_problem {
     union sab_value param[SAB_MAX_PARAMS];
 };
 
+/* What a case uses of a machine, in bytes or operations. Some have a size by which their rate goes:
+ * the bytes that are reached at random. */
+enum op_resource {
+    OP_READ = 0, /* of memory */
+    OP_WRITE,
+    OP_BF16, /* operations of the tensor units, by operand type */
+    OP_FP16,
+    OP_E4M3,
+    OP_S8,
+    OP_EXP2,
+    OP_FEED,   /* whole tiles from L2 on chip */
+    OP_GATHER, /* random rows of a kilobyte or so from L2 on chip */
+    OP_REDUCE, /* added to random rows in L2 */
+    OP_RESOURCES_NR
+};
+
+struct op_use {
+    double amount, footprint_bytes;
+};
+
 /* Work and traffic of a case; each formula's source stands in the operator's file. */
 struct op_cost {
     double flops_nominal; /* the headline */
@@ -70,6 +90,7 @@ struct op_cost {
     double bytes_min;   /* each input read once, each output written once */
     double bytes_tiles; /* asked of L2 by tiles, where the contract counts them; else NAN */
     double density;     /* as realised; NAN where the word means nothing */
+    struct op_use use[OP_RESOURCES_NR];
 };
 
 /* Where the inputs of a problem can be read from: host buffers, or the recipes themselves (any

@@ -37,6 +37,8 @@ enum recipe_kind {
     /* Ids of rows [T,K] and lengths [T]. Meaning of p[] in recipe_ids.h. */
     RECIPE_IDS,
     RECIPE_LENGTHS,
+    /* RECIPE_NORMAL of [B,Hk,Sk,D], poison where a token of a block does not exist. */
+    RECIPE_BLOCK_TOKENS,
     RECIPE_KIND_NR
 };
 

@@ -112,17 +112,40 @@ RECIPE_FN uint32_t recipe_sage_v(const struct recipe *r, int64_t at)
     const int64_t padded = r->shape[3];
     const int64_t line = at / padded, place = at % padded;
     const int64_t token = place - place % 16 + recipe_sage_logical((int)(place % 16));
-    const int64_t block = token / RECIPE_BLOCK_TOKENS;
+    const int64_t block = token / RECIPE_BLOCK_LEN;
     const int64_t head = line / r->shape[2] % r->shape[1];
     const int64_t batch = line / r->shape[2] / r->shape[1];
     const int64_t valid = recipe_block_valid((int)r->p[SAGE_V_SIZES], batch, head, block,
-                                             padded / RECIPE_BLOCK_TOKENS, r->p[SAGE_V_TOKENS]);
+                                             padded / RECIPE_BLOCK_LEN, r->p[SAGE_V_TOKENS]);
 
-    if (token % RECIPE_BLOCK_TOKENS >= valid)
+    if (token % RECIPE_BLOCK_LEN >= valid)
         return numfmt_encode(r->dtype, RECIPE_SAGE_V_POISON);
     return numfmt_encode(
         r->dtype,
         recipe_scaled(r, recipe_normal(recipe_hash(r->seed, (uint64_t)(line * padded + token)))));
+}
+
+/*
+ * RECIPE_BLOCK_TOKENS, shape [B,Hk,Sk,D]:
+ *   p[TOKENS_SIZES]  rank of the block sizes (0: none); their heads are query heads
+ *   p[TOKENS_GROUP]  query heads that share a head of this tensor
+ *   p[TOKENS_POISON] raw bits where a token exists for none of them
+ * Of the heads of a group the first has the largest declared sizes (RECIPE_BLOCK_SIZES).
+ */
+enum { TOKENS_SIZES = 0, TOKENS_GROUP, TOKENS_POISON };
+
+RECIPE_FN uint32_t recipe_block_tokens(const struct recipe *r, int64_t at, float x)
+{
+    const int64_t tokens = r->shape[2], line = at / r->shape[3];
+    const int64_t token = line % tokens, block = token / RECIPE_BLOCK_LEN;
+    const int64_t head = line / tokens % r->shape[1] * r->p[TOKENS_GROUP];
+    const int64_t batch = line / tokens / r->shape[1];
+    const int64_t blocks = (tokens - 1) / RECIPE_BLOCK_LEN + 1;
+
+    if (token % RECIPE_BLOCK_LEN >=
+        recipe_block_valid((int)r->p[TOKENS_SIZES], batch, head, block, blocks, tokens))
+        return (uint32_t)r->p[TOKENS_POISON];
+    return numfmt_encode(r->dtype, recipe_scaled(r, x));
 }
 
 /* An integer as an element: as it is in integer types and e8m0, rounded in the others. */
@@ -190,6 +213,8 @@ RECIPE_FN uint32_t recipe_element(const struct recipe *r, int64_t at)
         return (uint32_t)recipe_sizes_element(r, at);
     case RECIPE_SAGE_V:
         return recipe_sage_v(r, at);
+    case RECIPE_BLOCK_TOKENS:
+        return recipe_block_tokens(r, at, recipe_normal(h));
     default:
         return 0;
     }

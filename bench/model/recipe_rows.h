@@ -36,7 +36,7 @@ enum {
     ROWS_CONTRADICT
 };
 
-#define RECIPE_BLOCK_TOKENS 64
+#define RECIPE_BLOCK_LEN 64
 
 /* Number of slots that row `row` uses. */
 RECIPE_FN int32_t recipe_rows_count(const struct recipe *r, int64_t row)
@@ -153,7 +153,7 @@ RECIPE_FN void recipe_rows_fill(const struct recipe *r, int64_t row, int32_t *ou
 /* Declared size of a block; rank is that of the tensor of sizes, 1 to 3. */
 RECIPE_FN int32_t recipe_block_size(int rank, int64_t b, int64_t h, int64_t block, int64_t blocks)
 {
-    int64_t size = RECIPE_BLOCK_TOKENS;
+    int64_t size = RECIPE_BLOCK_LEN;
 
     if (block == blocks - 1) {
         size = 40 - (rank >= 2 ? 7 * b : 0) - (rank >= 3 ? 11 * h : 0);
@@ -169,10 +169,10 @@ RECIPE_FN int32_t recipe_block_size(int rank, int64_t b, int64_t h, int64_t bloc
 RECIPE_FN int64_t recipe_block_valid(int rank, int64_t b, int64_t h, int64_t block, int64_t blocks,
                                      int64_t tokens)
 {
-    int64_t left = tokens - block * RECIPE_BLOCK_TOKENS;
+    int64_t left = tokens - block * RECIPE_BLOCK_LEN;
 
-    if (left > RECIPE_BLOCK_TOKENS)
-        left = RECIPE_BLOCK_TOKENS;
+    if (left > RECIPE_BLOCK_LEN)
+        left = RECIPE_BLOCK_LEN;
     if (left < 0)
         left = 0;
     if (rank > 0) {

@@ -60,6 +60,11 @@
     OP(indexer_bwd_dense, "indexer backward over all visible columns") \
     OP(copy, "copies bytes: the ceiling of memory bandwidth") \
     OP(mma_peak, "repeated small matrix products: the ceiling of the tensor units") \
+    OP(read, "reads bytes: the ceiling of memory bandwidth for what writes little") \
+    OP(gather, "brings random rows on chip: the ceiling of tiles and of gathered rows") \
+    OP(reduce, "adds to random rows in memory: the ceiling of reductions") \
+    OP(gather_reduce, "brings random rows on chip and adds to others: both ceilings together") \
+    OP(exp2, "exponentials: the ceiling of the special function units") \
     OP(null, "no outputs: what the harness itself costs")
 /* clang-format on */
 

@@ -1,12 +1,12 @@
 /*
- * test_dsa_cpu.h - a call of dsa_fwd/cpu or dsa_bwd/cpu on a rig.
+ * test_dsa_cpu.h - a call of dsa_fwd/cpu, dsa_bwd/cpu or bsa_fwd/cpu on a rig.
  */
 #ifndef TEST_DSA_CPU_H
 #define TEST_DSA_CPU_H
 
 #include "test_dsa_rig.h"
 
-extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
+extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row, bsa_fwd_cpu_row;
 
 #define RIG_GUARD 64
 
@@ -19,7 +19,13 @@ struct rig_call {
 
 static inline const struct sab_kernel *rig_row(const struct dsa_rig *r)
 {
-    return strcmp(r->p.spec->name, "dsa_fwd") ? &dsa_bwd_cpu_row : &dsa_fwd_cpu_row;
+    static const struct sab_kernel *const rows[] = {&dsa_fwd_cpu_row, &dsa_bwd_cpu_row,
+                                                    &bsa_fwd_cpu_row};
+    size_t i = 0;
+
+    while (strcmp(r->p.spec->name, rows[i]->op))
+        i++;
+    return rows[i];
 }
 
 static inline void rig_tensors(const struct dsa_rig *r, struct sab_tensor *tensor)

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "axis.h"
+#include "case_build.h"
 #include "numfmt.h"
 #include "opmodel.h"
 #include "schema.h"
@@ -35,7 +36,7 @@ struct dsa_rig {
 
 static inline bool rig_is_output(const struct dsa_rig *r, uint32_t t)
 {
-    return r->p.spec->tensors[t].role == SAB_OUT;
+    return r->p.spec->tensors[t].role != SAB_IN;
 }
 
 static inline bool rig_has(const struct dsa_rig *r, uint32_t t)
@@ -105,28 +106,39 @@ static inline void rig_answer(struct dsa_rig *r)
             rig_set(r, r->s.item[i].tensor, r->s.item[i].at + k, r->s.item[i].ref[k]);
 }
 
+/* Sets one axis, or the two that `seqlen` stands for. */
+static inline void rig_set_axis(struct case_builder *b, const char *name, const char *value)
+{
+    struct axis_element element = {.expr = NULL};
+    struct err err = ERR_INIT;
+    int place[2];
+    const size_t nr = axis_targets(b->op, name, place);
+
+    assert_true(nr > 0);
+    for (size_t i = 0; i < nr; i++) {
+        if (axis_value_read(&b->op->axes[place[i]], value, &element.value, &err))
+            fail_msg("%s = %s: %s", name, value, err.text);
+        case_builder_set(b, (size_t)place[i], &element, NULL, 0);
+    }
+}
+
 /* Axes of a case, as "heads=2 topk=5"; the others at their defaults. */
 static inline int rig_case(struct op_case *c, const char *op, const char *axes, struct err *err)
 {
-    char *text = strdup(axes), *save = NULL;
-    int ret;
+    char text[512], *save = NULL;
+    struct case_builder b;
 
-    assert_non_null(text);
-    if (op_case_default(op_model_find(op), 77, c, err))
+    snprintf(text, sizeof(text), "%s", axes);
+    if (case_builder_init(&b, op_model_find(op), 77, err))
         fail_msg("%s", err->text);
     for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
-        int axis;
 
         assert_non_null(value);
         *value++ = '\0';
-        axis = op_axis_find(c->op, word);
-        if (axis < 0 || axis_value_read(&c->op->axes[axis], value, &c->axis[axis], err))
-            fail_msg("%s = %s: %s", word, value, err->text);
+        rig_set_axis(&b, word, value);
     }
-    ret = c->op->settle(c, err);
-    free(text);
-    return ret;
+    return case_builder_resolve(&b, err) || case_builder_finish(&b, c, err) ? -1 : 0;
 }
 
 static inline void rig_generate(struct dsa_rig *r)

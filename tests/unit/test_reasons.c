@@ -11,11 +11,12 @@
 
 /* Every reason of harness.md 3.3 to 3.10 and 4.2, and what the rows of a run may carry besides. */
 static const char *const expected[] = {
-    "few",      "few_processes", "budget",    "multiple",        "a_prime",
-    "drift",    "slot",          "carry",     "autocorr",        "halves",
-    "discard",  "clock",         "same_sass", "activity_change", "no_baseline",
-    "on_delta", "across",        "unsafe",    "sampled_check",   "dropped",
-    "env",      "timer_tick",    "aa_alarm",  "bimodal",         "keeps_workspace",
+    "few",         "few_processes", "budget",    "multiple",        "a_prime",
+    "drift",       "slot",          "carry",     "autocorr",        "halves",
+    "discard",     "clock",         "same_sass", "activity_change", "no_baseline",
+    "on_delta",    "across",        "unsafe",    "sampled_check",   "dropped",
+    "env",         "timer_tick",    "aa_alarm",  "bimodal",         "keeps_workspace",
+    "above_limit",
 };
 
 static void every_reason_is_explained(void **state)

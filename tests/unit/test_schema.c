@@ -150,6 +150,11 @@ static void test_catalogue(void **state)
         {"indexer_bwd_dense", 14, 7},
         {"copy", 2, 0},
         {"mma_peak", 3, 1},
+        {"read", 2, 0},
+        {"gather", 3, 0},
+        {"reduce", 2, 0},
+        {"gather_reduce", 4, 0},
+        {"exp2", 2, 1},
         {"null", 0, 0},
     };
 

@@ -43,6 +43,7 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     (void)err;
     memset(out, 0, sizeof(*out));
     out->bytes_min = 2.0 * (double)c->axis[0].i;
+    out->use[OP_READ].amount = out->use[OP_WRITE].amount = (double)c->axis[0].i;
     out->bytes_tiles = out->density = NAN;
     return 0;
 }

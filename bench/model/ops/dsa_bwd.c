@@ -100,6 +100,8 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     out->bytes_tiles = queries + slots * (width * 2 + 4) + written +
                        slots * width * 4 * ceil(heads / 64) + 2 * keys * width * 4;
     out->density = rows * keys > 0 ? active / (rows * keys) : NAN;
+    dsa_use(c, out, written);
+    out->use[OP_REDUCE] = (struct op_use){2 * out->use[OP_GATHER].amount, keys * width * 4};
     return 0;
 }
 

@@ -80,6 +80,7 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
         out->bytes_min += 4 * heads;
     out->bytes_tiles = active * width * 2 + rows * heads * (width + DSA_V) * 2;
     out->density = rows * keys > 0 ? active / (rows * keys) : NAN;
+    dsa_use(c, out, rows * heads * DSA_V * 2);
     return 0;
 }
 

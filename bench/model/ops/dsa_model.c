@@ -59,6 +59,21 @@ double dsa_softmax_scale(const struct op_case *c)
     return (double)(float)scale;
 }
 
+void dsa_use(const struct op_case *c, struct op_cost *cost, double written_bytes)
+{
+    struct dsa_sizes s;
+
+    dsa_sizes(c, &s);
+    const double row_bytes = 2 * (double)s.width, active = dsa_active(c);
+
+    cost->use[OP_WRITE].amount = written_bytes;
+    cost->use[OP_READ].amount = cost->bytes_min - written_bytes;
+    cost->use[s.dtype == SAB_FP16 ? OP_FP16 : OP_BF16].amount = cost->flops_valid;
+    cost->use[OP_EXP2].amount = active * (double)s.heads;
+    cost->use[OP_GATHER] = (struct op_use){active * row_bytes * ceil((double)s.heads / 64),
+                                           (double)s.keys * row_bytes};
+}
+
 double dsa_rms_of_values(const struct op_case *c)
 {
     switch ((enum dsa_data)c->axis[DSA_DATA].i) {

@@ -129,6 +129,9 @@ int dsa_settle(struct op_case *c, struct err *err);
 void dsa_ids_recipe(const struct op_case *c, const struct dsa_sizes *s, struct recipe *r);
 /* Active slots of all rows. */
 double dsa_active(const struct op_case *c);
+/* What both use of a machine, from the FLOPs and bytes in `cost`: rows of kv are gathered once for
+ * each 64 heads. */
+void dsa_use(const struct op_case *c, struct op_cost *cost, double written_bytes);
 /* Root mean square of the values, for the bars that go by it. */
 double dsa_rms_of_values(const struct op_case *c);
 /* Places of the tensors that both have, in the list of one of them. */

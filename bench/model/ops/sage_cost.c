@@ -4,13 +4,6 @@
  */
 #include "sage_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-/* More slices than this are not sampled, and more values than this are not held as a whole. */
-#define SAMPLED_MAX 1024
-#define WHOLE_MAX   (INT64_C(1) << 24)
-
 /*
  * The contract relaxes the bar of a query tile with fewer than 16 rows. The same few rows may be
  * all of a head or of the tensor; the bars for those were set on more rows and refuse a right
@@ -20,149 +13,33 @@
 #define SHORT_RELATIVE 5e-2
 #define SHORT_COSINE   0.99875
 
-struct sage_work {
-    const struct op_case *c;
-    struct sage_sizes s;
-    struct recipe rows;
-};
-
-static void work_init(struct sage_work *w, const struct op_case *c)
-{
-    w->c = c;
-    sage_sizes(c, &w->s);
-    sage_rows_recipe(c, &w->s, &w->rows);
-}
-
-static int64_t tile_rows(const struct sage_sizes *s, int64_t qb)
-{
-    const int64_t left = s->seqlen_q - SAGE_TILE * qb;
-
-    return left < SAGE_TILE ? left : SAGE_TILE;
-}
-
-/* Valid tokens of all slots of a row: sizes and the tail shorten only the first and last block. */
-static int64_t row_tokens(const struct sage_work *w, int64_t row, int64_t n, int64_t b, int64_t h)
-{
-    const struct sage_sizes *s = &w->s;
-    const int64_t end = s->k_blocks - 1;
-    int64_t tokens = SAGE_TILE * n;
-    int first, last;
-
-    recipe_rows_ends(&w->rows, row, &first, &last);
-    if (last)
-        tokens -=
-            SAGE_TILE - recipe_block_valid(s->sizes_mode, b, h, end, s->k_blocks, s->seqlen_k);
-    if (first && end > 0)
-        tokens -= SAGE_TILE - recipe_block_valid(s->sizes_mode, b, h, 0, s->k_blocks, s->seqlen_k);
-    return tokens;
-}
-
 int sage_cost(const struct op_case *c, struct op_cost *cost, struct err *err)
 {
-    double slots = 0, slot_rows = 0, token_rows = 0, heads, dim, sizes = 0;
-    struct sage_work w;
+    struct blocks_sizes s;
 
     (void)err;
-    work_init(&w, c);
-    for (int64_t b = 0; b < w.s.batch; b++)
-        for (int64_t h = 0; h < w.s.heads; h++)
-            for (int64_t qb = 0; qb < w.s.q_blocks; qb++) {
-                const int64_t row = (b * w.s.heads + h) * w.s.q_blocks + qb;
-                const int64_t n = recipe_rows_count(&w.rows, row);
-                const double rows = (double)tile_rows(&w.s, qb);
-
-                slots += (double)n;
-                slot_rows += rows * (double)n;
-                token_rows += rows * (double)row_tokens(&w, row, n, b, h);
-            }
-    heads = (double)w.s.batch * (double)w.s.heads;
-    dim = (double)w.s.dim;
-    if (w.s.sizes_mode > 0)
-        sizes = (double)w.s.k_blocks * (w.s.sizes_mode > 1 ? (double)w.s.batch : 1.0) *
-                (w.s.sizes_mode > 2 ? (double)w.s.heads : 1.0);
-    cost->flops_nominal = 4 * dim * SAGE_TILE * slot_rows;
-    cost->flops_valid = 4 * dim * token_rows;
-    cost->flops_dense = 4 * heads * (double)w.s.seqlen_q * (double)w.s.seqlen_k * dim;
-    cost->bytes_min = heads * ((double)w.s.seqlen_q * dim * 3 + (double)w.s.seqlen_k * dim +
-                               dim * (double)w.s.k_padded) +
-                      4 * heads * ((double)(w.s.q_scales + w.s.k_blocks) + dim) + 4 * slots +
-                      4 * sizes;
-    if (w.s.promise == PROMISE_PER_ROW)
-        cost->bytes_min += 4 * heads * (double)w.s.q_blocks;
-    cost->bytes_tiles = 2 * SAGE_TILE * dim * slots;
-    cost->density = slots / (heads * (double)w.s.q_blocks * (double)w.s.k_blocks);
+    blocks_sizes(c, &s);
+    blocks_cost(c, 2.0 * BLOCKS_TILE * (double)s.dim, cost);
+    const double heads = (double)s.batch * (double)s.heads, dim = (double)s.dim;
+    cost->bytes_min += heads * ((double)s.seqlen_q * dim * 3 + (double)s.seqlen_k * dim +
+                                dim * (double)sage_k_padded(&s)) +
+                       4 * heads * ((double)(sage_q_scales(&s) + s.k_blocks) + dim);
+    cost->use[OP_WRITE].amount = 2 * heads * (double)s.seqlen_q * dim;
+    cost->use[OP_READ].amount = cost->bytes_min - cost->use[OP_WRITE].amount;
+    cost->use[OP_S8].amount = cost->use[OP_E4M3].amount = cost->flops_valid / 2;
     return 0;
 }
 
-double sage_oracle_flops(const struct op_case *c)
+static int add_tile(const struct op_case *c, const struct blocks_sizes *s, int64_t head,
+                    int64_t tile, struct op_slices *out, struct err *err)
 {
-    struct op_cost cost;
-
-    return sage_cost(c, &cost, NULL) < 0 ? 0 : cost.flops_nominal;
-}
-
-static int add_tile(const struct sage_work *w, struct op_slices *out, int64_t row, struct err *err)
-{
-    const int64_t qb = row % w->s.q_blocks, head = row / w->s.q_blocks;
-    struct op_slice *item =
-        op_slices_add(out, SAB_T_sage_fwd_out, (head * w->s.seqlen_q + qb * SAGE_TILE) * w->s.dim,
-                      tile_rows(&w->s, qb) * w->s.dim, err);
-
-    if (!item)
-        return -1;
-    item->head = head;
-    item->tile = qb;
-    return 0;
-}
-
-static bool has_tile(const struct op_slices *s, int64_t head, int64_t tile)
-{
-    for (size_t i = 0; i < s->nr; i++)
-        if (s->item[i].head == head && s->item[i].tile == tile)
-            return true;
-    return false;
-}
-
-static double tile_flops(const struct sage_work *w, int64_t row)
-{
-    return 4.0 * (double)w->s.dim * SAGE_TILE *
-           (double)(tile_rows(&w->s, row % w->s.q_blocks) * recipe_rows_count(&w->rows, row));
+    (void)c;
+    return blocks_add_slice(s, SAB_T_sage_fwd_out, s->dim, head, tile, out, err);
 }
 
 int sage_slices(const struct op_case *c, double flops, struct op_slices *out, struct err *err)
 {
-    struct sage_work w;
-    double left = flops;
-    int64_t rows, values;
-
-    work_init(&w, c);
-    rows = w.s.batch * w.s.heads * w.s.q_blocks;
-    values = w.s.batch * w.s.heads * w.s.seqlen_q * w.s.dim;
-    out->complete = values <= WHOLE_MAX && sage_oracle_flops(c) <= flops;
-    for (int64_t row = 0; out->complete && row < rows; row++)
-        if (add_tile(&w, out, row, err) < 0)
-            return -1;
-    if (out->complete)
-        return 0;
-    /* The first and the very last tile always (the last one is where rows and tokens end), then
-     * seeded ones of any head as long as the budget lasts. */
-    for (uint64_t pick = 0; pick < 4 * SAMPLED_MAX && out->nr < SAMPLED_MAX; pick++) {
-        const int64_t row =
-            pick == 0   ? 0
-            : pick == 1 ? rows - 1
-                        : (int64_t)(recipe_hash(recipe_seed(c->seed, SAB_MAX_TENSORS), pick) %
-                                    (uint64_t)rows);
-        const double price = tile_flops(&w, row);
-
-        if (has_tile(out, row / w.s.q_blocks, row % w.s.q_blocks))
-            continue;
-        if (pick > 1 && price > left)
-            break;
-        left -= price;
-        if (add_tile(&w, out, row, err) < 0)
-            return -1;
-    }
-    return 0;
+    return blocks_slices(c, flops, out, add_tile, err);
 }
 
 static void put(struct bar *bars, size_t *nr, enum bar_kind kind, enum bar_level level, double a,
@@ -173,11 +50,11 @@ static void put(struct bar *bars, size_t *nr, enum bar_kind kind, enum bar_level
 
 size_t sage_bars(const struct op_case *c, bool sampled, struct bar bars[OP_MAX_BARS])
 {
-    struct sage_sizes s;
+    struct blocks_sizes s;
     bool many;
     size_t nr = 0;
 
-    sage_sizes(c, &s);
+    blocks_sizes(c, &s);
     many = !sampled && s.batch * s.heads * s.seqlen_q >= 10000;
     put(bars, &nr, BAR_ZERO, BAR_WHOLE, 0, 1);
     put(bars, &nr, BAR_ELEMENT, BAR_WHOLE, 1e-2, 1e-2);

@@ -43,13 +43,13 @@ void sage_rounding_read(struct sage_rounding *r, const struct sab_attribute *lis
 void sage_fold_init(struct sage_fold *f)
 {
     memset(f, 0, sizeof(*f));
-    for (int r = 0; r < SAGE_TILE; r++)
+    for (int r = 0; r < BLOCKS_TILE; r++)
         f->max[r] = -INFINITY;
 }
 
 static void add_scaled(double *restrict out, const double *restrict v, double p)
 {
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         out[d] += p * v[d];
 }
 
@@ -59,12 +59,12 @@ static void raise_max(struct sage_fold *f, int64_t r, double max)
 
     f->max[r] = max;
     f->sum[r] *= factor;
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         f->out[r][d] *= factor;
 }
 
 void sage_fold_exact(struct sage_fold *f, int64_t r, const double *score, int64_t valid,
-                     double largest, double (*v)[SAGE_DIM])
+                     double largest, double (*v)[BLOCKS_DIM])
 {
     /* A running maximum costs a rounding of 2^-53 a block: exact for this purpose. */
     if (largest > f->max[r])
@@ -78,7 +78,7 @@ void sage_fold_exact(struct sage_fold *f, int64_t r, const double *score, int64_
 }
 
 void sage_fold_emulated(struct sage_fold *f, const struct sage_rounding *rule, int64_t r,
-                        const double *score, int64_t valid, double largest, double (*v)[SAGE_DIM])
+                        const double *score, int64_t valid, double largest, double (*v)[BLOCKS_DIM])
 {
     if (f->max[r] - largest < -rule->threshold)
         raise_max(f, r, largest);
@@ -93,7 +93,7 @@ void sage_fold_emulated(struct sage_fold *f, const struct sage_rounding *rule, i
 void sage_fold_finish(const struct sage_fold *f, const float *v_scale, int64_t rows, double *out)
 {
     for (int64_t r = 0; r < rows; r++)
-        for (int d = 0; d < SAGE_DIM; d++)
-            out[r * SAGE_DIM + d] =
+        for (int d = 0; d < BLOCKS_DIM; d++)
+            out[r * BLOCKS_DIM + d] =
                 f->sum[r] > 0 ? f->out[r][d] / f->sum[r] * (double)v_scale[d] : 0.0;
 }

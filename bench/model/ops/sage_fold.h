@@ -25,23 +25,24 @@ struct sage_rounding {
 
 void sage_rounding_read(struct sage_rounding *r, const struct sab_attribute *list, uint32_t nr);
 
-enum { SAGE_STEP_TOKENS = 2 * SAGE_TILE }; /* of the longest step */
+enum { SAGE_STEP_TOKENS = 2 * BLOCKS_TILE }; /* of the longest step */
 
 /* Running state of the rows of a tile: maximum (log2 units), sum, and sum of products. */
 struct sage_fold {
-    double max[SAGE_TILE];
-    double sum[SAGE_TILE];
-    double out[SAGE_TILE][SAGE_DIM];
+    double max[BLOCKS_TILE];
+    double sum[BLOCKS_TILE];
+    double out[BLOCKS_TILE][BLOCKS_DIM];
 };
 
 void sage_fold_init(struct sage_fold *f);
 /* Row r meets `valid` >= 1 tokens with these scores (log2 units, `largest` among them) and these
  * values: plain softmax, P not rounded (9.1 "exact"). */
 void sage_fold_exact(struct sage_fold *f, int64_t r, const double *score, int64_t valid,
-                     double largest, double (*v)[SAGE_DIM]);
+                     double largest, double (*v)[BLOCKS_DIM]);
 /* The same by section 5, steps 2.3 to 2.9 (9.1 "emulated"). */
 void sage_fold_emulated(struct sage_fold *f, const struct sage_rounding *rule, int64_t r,
-                        const double *score, int64_t valid, double largest, double (*v)[SAGE_DIM]);
+                        const double *score, int64_t valid, double largest,
+                        double (*v)[BLOCKS_DIM]);
 /* out = O / l * v_scale, not rounded to bf16; a row that met no token is exactly 0. */
 void sage_fold_finish(const struct sage_fold *f, const float *v_scale, int64_t rows, double *out);
 

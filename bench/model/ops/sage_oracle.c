@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "blocks_list.h"
 #include "numfmt.h"
 #include "sage_fold.h"
 #include "sage_model.h"
@@ -16,32 +17,25 @@ struct sage_run {
     const struct op_problem *p;
     const struct op_source *src;
     const struct op_source *raw; /* q, k and v in bf16, in place of the quantised ones; or NULL */
-    int64_t heads, seqlen_q, seqlen_k, k_blocks, k_padded, q_scales, q_blocks, cap;
-    int sizes_mode;
+    struct blocks_list list;
+    int64_t seqlen_q, seqlen_k, k_blocks, k_padded, q_scales;
     struct sage_rounding rounding;
 };
 
 struct sage_tile {
-    int64_t batch, head, qb, rows; /* head within its batch */
-    int64_t lead;                  /* batch * heads + head */
-    int16_t q[SAGE_TILE][SAGE_DIM];
-    double q_raw[SAGE_TILE][SAGE_DIM];
-    double q_scale[SAGE_TILE]; /* q_scale * softmax_scale * log2(e) */
+    int64_t qb, rows;
+    int64_t lead; /* batch * heads + head */
+    int16_t q[BLOCKS_TILE][BLOCKS_DIM];
+    double q_raw[BLOCKS_TILE][BLOCKS_DIM];
+    double q_scale[BLOCKS_TILE]; /* q_scale * softmax_scale * log2(e) */
     /* The step that is being gathered: `tokens` of `blocks` key blocks. */
     int64_t tokens;
     int blocks;
     double k_scale[SAGE_STEP_TOKENS];
-    int16_t k[SAGE_STEP_TOKENS][SAGE_DIM];
-    double k_raw[SAGE_STEP_TOKENS][SAGE_DIM];
-    double v[SAGE_STEP_TOKENS][SAGE_DIM];
+    int16_t k[SAGE_STEP_TOKENS][BLOCKS_DIM];
+    double k_raw[SAGE_STEP_TOKENS][BLOCKS_DIM];
+    double v[SAGE_STEP_TOKENS][BLOCKS_DIM];
     struct sage_fold exact, emulated;
-};
-
-/* Broken inputs are told by value, since several threads may meet one. */
-enum sage_fault { FAULT_NONE = 0, FAULT_READ, FAULT_COUNT, FAULT_INDEX, FAULT_MEMORY };
-struct sage_report {
-    enum sage_fault fault;
-    int64_t batch, head, qb, slot, value;
 };
 
 static int get(const struct sage_run *run, uint32_t tensor, int64_t at, int64_t n, void *dst)
@@ -50,13 +44,14 @@ static int get(const struct sage_run *run, uint32_t tensor, int64_t at, int64_t 
 }
 
 /* One token of a head, [B,H,S,128] in bf16. */
-static int get_raw(const struct sage_run *run, uint32_t tensor, int64_t token, double row[SAGE_DIM])
+static int get_raw(const struct sage_run *run, uint32_t tensor, int64_t token,
+                   double row[BLOCKS_DIM])
 {
-    uint16_t line[SAGE_DIM];
+    uint16_t line[BLOCKS_DIM];
 
-    if (run->raw->read(run->raw->ctx, tensor, token * SAGE_DIM, SAGE_DIM, line) < 0)
+    if (run->raw->read(run->raw->ctx, tensor, token * BLOCKS_DIM, BLOCKS_DIM, line) < 0)
         return -1;
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         row[d] = (double)numfmt_decode_bf16(line[d]);
     return 0;
 }
@@ -64,8 +59,8 @@ static int get_raw(const struct sage_run *run, uint32_t tensor, int64_t token, d
 static int tile_load_q(const struct sage_run *run, struct sage_tile *t)
 {
     const double scale = run->p->param[SAB_P_sage_fwd_softmax_scale].f * LOG2E;
-    const int64_t first = t->qb * SAGE_TILE;
-    int8_t line[SAGE_DIM];
+    const int64_t first = t->qb * BLOCKS_TILE;
+    int8_t line[BLOCKS_DIM];
 
     for (int64_t r = 0; run->raw && r < t->rows; r++) {
         t->q_scale[r] = scale;
@@ -78,12 +73,12 @@ static int tile_load_q(const struct sage_run *run, struct sage_tile *t)
     for (int64_t r = 0; r < t->rows; r++) {
         float q_scale;
 
-        if (get(run, SAB_T_sage_fwd_q_int8, (t->lead * run->seqlen_q + first + r) * SAGE_DIM,
-                SAGE_DIM, line) < 0 ||
+        if (get(run, SAB_T_sage_fwd_q_int8, (t->lead * run->seqlen_q + first + r) * BLOCKS_DIM,
+                BLOCKS_DIM, line) < 0 ||
             get(run, SAB_T_sage_fwd_q_scale, t->lead * run->q_scales + (first + r) / 32, 1,
                 &q_scale) < 0)
             return -1;
-        for (int d = 0; d < SAGE_DIM; d++)
+        for (int d = 0; d < BLOCKS_DIM; d++)
             t->q[r][d] = line[d];
         t->q_scale[r] = (double)q_scale * scale;
     }
@@ -94,7 +89,7 @@ static int tile_load_raw_kv(const struct sage_run *run, struct sage_tile *t, int
                             int64_t valid)
 {
     for (int64_t c = 0; c < valid; c++) {
-        const int64_t token = t->lead * run->seqlen_k + block * SAGE_TILE + c, at = t->tokens + c;
+        const int64_t token = t->lead * run->seqlen_k + block * BLOCKS_TILE + c, at = t->tokens + c;
 
         t->k_scale[at] = 1;
         if (get_raw(run, SAB_T_sage_fwd_k_int8, token, t->k_raw[at]) < 0 ||
@@ -110,8 +105,8 @@ static int tile_load_raw_kv(const struct sage_run *run, struct sage_tile *t, int
 static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t block,
                         int64_t valid)
 {
-    int8_t line[SAGE_DIM];
-    uint8_t codes[SAGE_TILE];
+    int8_t line[BLOCKS_DIM];
+    uint8_t codes[BLOCKS_TILE];
     float k_scale;
 
     if (run->raw)
@@ -120,15 +115,17 @@ static int tile_load_kv(const struct sage_run *run, struct sage_tile *t, int64_t
         return -1;
     for (int64_t c = 0; c < valid; c++) {
         if (get(run, SAB_T_sage_fwd_k_int8,
-                (t->lead * run->seqlen_k + block * SAGE_TILE + c) * SAGE_DIM, SAGE_DIM, line) < 0)
+                (t->lead * run->seqlen_k + block * BLOCKS_TILE + c) * BLOCKS_DIM, BLOCKS_DIM,
+                line) < 0)
             return -1;
-        for (int d = 0; d < SAGE_DIM; d++)
+        for (int d = 0; d < BLOCKS_DIM; d++)
             t->k[t->tokens + c][d] = line[d];
         t->k_scale[t->tokens + c] = (double)k_scale;
     }
-    for (int64_t d = 0; d < SAGE_DIM; d++) {
+    for (int64_t d = 0; d < BLOCKS_DIM; d++) {
         if (get(run, SAB_T_sage_fwd_v_fp8,
-                (t->lead * SAGE_DIM + d) * run->k_padded + block * SAGE_TILE, SAGE_TILE, codes) < 0)
+                (t->lead * BLOCKS_DIM + d) * run->k_padded + block * BLOCKS_TILE, BLOCKS_TILE,
+                codes) < 0)
             return -1;
         for (int64_t c = 0; c < valid; c++) {
             /* Physical place of logical token c (section 3). */
@@ -146,7 +143,7 @@ static int32_t dot(const int16_t *restrict a, const int16_t *restrict b)
 {
     int32_t sum = 0;
 
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         sum += (int32_t)a[d] * b[d];
     return sum;
 }
@@ -155,7 +152,7 @@ static double dot_raw(const double *restrict a, const double *restrict b)
 {
     double sum = 0;
 
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         sum += a[d] * b[d];
     return sum;
 }
@@ -194,80 +191,29 @@ static int tile_fold_block(const struct sage_run *run, struct sage_tile *t, int6
     return 0;
 }
 
-/* Section 4, valid tokens of a block. */
-static int block_valid(const struct sage_run *run, const struct sage_tile *t, int64_t block,
-                       int64_t *valid)
+/* Every used slot of the tile's row, in fold order. */
+static int tile_fold(const struct sage_run *run, struct sage_tile *t,
+                     const struct blocks_slot *slots, int64_t slots_nr)
 {
-    const int64_t lead = run->sizes_mode == 3 ? t->lead : run->sizes_mode == 2 ? t->batch : 0;
-    const int64_t left = run->seqlen_k - block * SAGE_TILE;
-    int32_t declared;
+    for (int64_t i = 0; i < slots_nr; i++) {
+        const struct blocks_slot *slot = &slots[run->rounding.first_to_last ? i : slots_nr - 1 - i];
 
-    *valid = left < SAGE_TILE ? left : SAGE_TILE;
-    if (run->sizes_mode == 0)
-        return 0;
-    if (get(run, SAB_T_sage_fwd_block_sizes, lead * run->k_blocks + block, 1, &declared) < 0)
-        return -1;
-    if (declared < *valid)
-        *valid = declared < 0 ? 0 : declared;
-    return 0;
-}
-
-static int row_count(const struct sage_run *run, int64_t row, int64_t *n)
-{
-    int32_t count;
-
-    *n = run->p->param[SAB_P_sage_fwd_block_sparse_num].i;
-    if (run->p->tensor[SAB_T_sage_fwd_q2k_block_nums].dtype == SAB_NONE ||
-        run->p->param[SAB_P_sage_fwd_uniform_block_count].i)
-        return 0;
-    if (get(run, SAB_T_sage_fwd_q2k_block_nums, row, 1, &count) < 0)
-        return -1;
-    *n = count;
-    return 0;
-}
-
-/* Every used slot of the tile's row, in fold order. The indices are taken from the slots whatever
- * was promised: a promise must be true. */
-static enum sage_fault tile_fold(const struct sage_run *run, struct sage_tile *t, int32_t *slots,
-                                 struct sage_report *report)
-{
-    const int64_t row = t->lead * run->q_blocks + t->qb;
-    int64_t n;
-
-    if (row_count(run, row, &n) < 0)
-        return FAULT_READ;
-    report->value = n;
-    if (n < 0 || n > run->cap)
-        return FAULT_COUNT;
-    if (n > 0 && get(run, SAB_T_sage_fwd_q2k_block_index, row * run->cap, n, slots) < 0)
-        return FAULT_READ;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t slot = run->rounding.first_to_last ? i : n - 1 - i;
-        const int64_t block = slots[slot];
-        int64_t valid;
-
-        report->slot = slot;
-        report->value = block;
-        if (block < 0 || block >= run->k_blocks)
-            return FAULT_INDEX;
-        if (block_valid(run, t, block, &valid) < 0 || tile_fold_block(run, t, block, valid) < 0)
-            return FAULT_READ;
+        if (tile_fold_block(run, t, slot->block, slot->valid) < 0)
+            return -1;
     }
     tile_fold_step(run, t);
-    return FAULT_NONE;
+    return 0;
 }
 
-static enum sage_fault slice_fill(const struct sage_run *run, struct op_slice *s,
-                                  struct sage_tile *t, int32_t *slots, struct sage_report *report)
+static enum blocks_fault_kind slice_fill(const struct sage_run *run, struct op_slice *s,
+                                         struct sage_tile *t, const struct blocks_slot *slots,
+                                         int64_t slots_nr)
 {
-    float v_scale[SAGE_DIM];
-    enum sage_fault fault;
+    float v_scale[BLOCKS_DIM];
 
     t->lead = s->head;
-    t->batch = report->batch = s->head / run->heads;
-    t->head = report->head = s->head % run->heads;
-    t->qb = report->qb = s->tile;
-    t->rows = s->n / SAGE_DIM;
+    t->qb = s->tile;
+    t->rows = s->n / BLOCKS_DIM;
     t->tokens = 0;
     t->blocks = 0;
     sage_fold_init(&t->exact);
@@ -277,14 +223,14 @@ static enum sage_fault slice_fill(const struct sage_run *run, struct op_slice *s
         s->emulated = malloc((size_t)s->n * sizeof(double));
     if (!s->ref || (run->rounding.known && !s->emulated))
         return FAULT_MEMORY;
-    for (int d = 0; d < SAGE_DIM; d++)
+    for (int d = 0; d < BLOCKS_DIM; d++)
         v_scale[d] = 1;
     if (tile_load_q(run, t) < 0 ||
-        (!run->raw && get(run, SAB_T_sage_fwd_v_scale, t->lead * SAGE_DIM, SAGE_DIM, v_scale) < 0))
+        (!run->raw &&
+         get(run, SAB_T_sage_fwd_v_scale, t->lead * BLOCKS_DIM, BLOCKS_DIM, v_scale) < 0))
         return FAULT_READ;
-    fault = tile_fold(run, t, slots, report);
-    if (fault != FAULT_NONE)
-        return fault;
+    if (tile_fold(run, t, slots, slots_nr) < 0)
+        return FAULT_READ;
     sage_fold_finish(&t->exact, v_scale, t->rows, s->ref);
     if (run->rounding.known)
         sage_fold_finish(&t->emulated, v_scale, t->rows, s->emulated);
@@ -292,35 +238,16 @@ static enum sage_fault slice_fill(const struct sage_run *run, struct op_slice *s
 }
 
 /* Own scratch memory for each slice: small beside the work of one. */
-static void slice_run(const struct sage_run *run, struct op_slice *s, struct sage_report *report)
+static enum blocks_fault_kind tile_fill(const void *ctx, struct op_slice *s, size_t nr,
+                                        const struct blocks_slot *slots, int64_t slots_nr)
 {
     struct sage_tile *t = malloc(sizeof(*t));
-    int32_t *slots = malloc((size_t)run->cap * sizeof(*slots));
+    enum blocks_fault_kind fault = t ? FAULT_NONE : FAULT_MEMORY;
 
-    report->fault = t && slots ? slice_fill(run, s, t, slots, report) : FAULT_MEMORY;
-    free(slots);
+    for (size_t i = 0; fault == FAULT_NONE && i < nr; i++)
+        fault = slice_fill(ctx, &s[i], t, slots, slots_nr);
     free(t);
-}
-
-static int report_say(const struct sage_report *r, const struct sage_run *run, struct err *err)
-{
-    const long long at[] = {r->batch, r->head, r->qb, r->slot, r->value};
-
-    switch (r->fault) {
-    case FAULT_COUNT:
-        return err_set(err, ERR_CONFIG,
-                       "the count of batch %lld, head %lld, row %lld is %lld, must be 0 to %lld",
-                       at[0], at[1], at[2], at[4], (long long)run->cap);
-    case FAULT_INDEX:
-        return err_set(err, ERR_CONFIG,
-                       "q2k_block_index of batch %lld, head %lld, row %lld, slot %lld is %lld, "
-                       "must be 0 to %lld",
-                       at[0], at[1], at[2], at[3], at[4], (long long)run->k_blocks - 1);
-    case FAULT_MEMORY:
-        return err_memory(err);
-    default:
-        return err_set(err, ERR_BUG, "an input of sage_fwd cannot be read by its oracle");
-    }
+    return fault;
 }
 
 static int run_init(struct sage_run *run, const struct op_problem *p, const struct op_source *src,
@@ -328,9 +255,9 @@ static int run_init(struct sage_run *run, const struct op_problem *p, const stru
 {
     const int64_t *q = p->tensor[SAB_T_sage_fwd_q_int8].shape;
     const int64_t *k = p->tensor[SAB_T_sage_fwd_k_int8].shape;
-    const struct op_tensor *sizes = &p->tensor[SAB_T_sage_fwd_block_sizes];
+    static const struct blocks_places places = BLOCKS_PLACES(sage_fwd);
 
-    if (q[3] != SAGE_DIM || k[3] != SAGE_DIM)
+    if (q[3] != BLOCKS_DIM || k[3] != BLOCKS_DIM)
         return err_set(err, ERR_CONFIG, "sage_fwd has no oracle for head_dim = %lld, only for 128",
                        (long long)q[3]);
     if (q[1] != k[1])
@@ -340,38 +267,13 @@ static int run_init(struct sage_run *run, const struct op_problem *p, const stru
     run->p = p;
     run->src = src;
     run->raw = NULL;
-    run->heads = q[1];
     run->seqlen_q = q[2];
     run->seqlen_k = k[2];
     run->k_padded = p->tensor[SAB_T_sage_fwd_v_fp8].shape[3];
-    run->k_blocks = run->k_padded / SAGE_TILE;
+    run->k_blocks = run->k_padded / BLOCKS_TILE;
     run->q_scales = p->tensor[SAB_T_sage_fwd_q_scale].shape[2];
-    run->q_blocks = p->tensor[SAB_T_sage_fwd_q2k_block_index].shape[2];
-    run->cap = p->tensor[SAB_T_sage_fwd_q2k_block_index].shape[3];
-    run->sizes_mode = sizes->dtype == SAB_NONE ? 0 : sizes->rank;
+    blocks_list_init(&run->list, p, src, &places, k[2]);
     return 0;
-}
-
-static int run_slices(const struct sage_run *run, int threads, struct op_slices *slices,
-                      struct err *err)
-{
-    struct sage_report *reports = NULL;
-    int ret = 0;
-
-    reports = calloc(slices->nr + 1, sizeof(*reports));
-    if (!reports)
-        return err_memory(err);
-    (void)threads;
-#ifdef _OPENMP
-#    pragma omp parallel for schedule(dynamic) num_threads(threads > 0 ? threads : 1)
-#endif
-    for (size_t i = 0; i < slices->nr; i++)
-        slice_run(run, &slices->item[i], &reports[i]);
-    for (size_t i = 0; i < slices->nr && !ret; i++)
-        if (reports[i].fault != FAULT_NONE)
-            ret = report_say(&reports[i], run, err);
-    free(reports);
-    return ret;
 }
 
 int sage_oracle(const struct op_problem *p, const struct op_source *src,
@@ -383,7 +285,7 @@ int sage_oracle(const struct op_problem *p, const struct op_source *src,
     if (run_init(&run, p, src, err) < 0)
         return -1;
     sage_rounding_read(&run.rounding, attributes, attributes ? attributes_nr : 0);
-    return run_slices(&run, threads, slices, err);
+    return blocks_list_run(&run.list, &run, tile_fill, threads, slices, err);
 }
 
 int sage_accuracy(const struct op_problem *p, const struct op_source *src,
@@ -396,5 +298,5 @@ int sage_accuracy(const struct op_problem *p, const struct op_source *src,
         return -1;
     run.raw = raw;
     sage_rounding_read(&run.rounding, NULL, 0);
-    return run_slices(&run, threads, slices, err);
+    return blocks_list_run(&run.list, &run, tile_fill, threads, slices, err);
 }

@@ -50,6 +50,8 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     memset(out, 0, sizeof(*out));
     out->bytes_min =
         heads * QUANT_DIM * (5 * seqlen + QUANT_BLOCK * blocks) + 4 * heads * (blocks + QUANT_DIM);
+    out->use[OP_READ].amount = 4 * heads * QUANT_DIM * seqlen;
+    out->use[OP_WRITE].amount = out->bytes_min - out->use[OP_READ].amount;
     out->bytes_tiles = out->density = NAN;
     return 0;
 }

@@ -48,6 +48,8 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     (void)err;
     memset(out, 0, sizeof(*out));
     out->bytes_min = heads * (3 * QUANT_DIM * seqlen + 4 * (double)scales_of((int64_t)seqlen));
+    out->use[OP_READ].amount = 2 * heads * QUANT_DIM * seqlen;
+    out->use[OP_WRITE].amount = out->bytes_min - out->use[OP_READ].amount;
     out->bytes_tiles = out->density = NAN;
     return 0;
 }
