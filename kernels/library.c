@@ -18,6 +18,7 @@ extern const struct sab_kernel sage_fwd_mma_row;
 extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
+extern const struct sab_kernel bsa_fwd_mma_row, bsa_fwd_wgmma_row;
 extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
@@ -34,6 +35,8 @@ static const struct sab_kernel sage_quant_q_vector_row = SAB_ABSENT_ROW(sage_qua
 static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
+static const struct sab_kernel bsa_fwd_mma_row = SAB_ABSENT_ROW(bsa_fwd, "mma");
+static const struct sab_kernel bsa_fwd_wgmma_row = SAB_ABSENT_ROW(bsa_fwd, "wgmma");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
 static const struct sab_kernel dsa_fwd_reference_row = SAB_ABSENT_ROW(dsa_fwd, "reference");
 static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmma");
@@ -54,6 +57,8 @@ static const struct sab_kernel *const kernels[] = {
     &sage_quant_kv_cpu_row,
     &sage_quant_kv_reference_row,
     &sage_quant_kv_vector_row,
+    &bsa_fwd_mma_row,
+    &bsa_fwd_wgmma_row,
     &copy_cpu_row,
     &copy_vector_row,
     &dsa_fwd_cpu_row,

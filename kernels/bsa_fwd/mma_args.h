@@ -6,7 +6,7 @@
 #define BSA_MMA_ARGS_H
 
 #include "mma_maps.h"
-#include "rows.h"
+#include "rows_call.h"
 
 enum {
     BSA_MMA_THREADS = 128,

@@ -5,7 +5,7 @@
 #ifndef BSA_ROWS_CUH
 #define BSA_ROWS_CUH
 
-#include "rows.h"
+#include "rows_call.h"
 
 namespace bsa
 {

@@ -28,7 +28,7 @@ static int init_call(struct bsa_call *call, const struct sab_problem *problem, u
     return status;
 }
 
-/* See struct bsa_wgmma_args. */
+/* See bsa_item_of(). */
 static void deal_tiles(struct wgmma_plan *plan, int64_t tiles, int32_t multiprocessors)
 {
     struct bsa_wgmma_args *args = &plan->args;

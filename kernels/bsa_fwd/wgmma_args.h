@@ -6,10 +6,10 @@
 #define BSA_WGMMA_ARGS_H
 
 #include "mma_maps.h"
-#include "rows.h"
+#include "rows_call.h"
+#include "wgmma_deal.h"
 
 enum {
-    BSA_WGMMA_GROUPS = 3, /* that compute: query tiles of an item */
     BSA_WGMMA_THREADS = 128 * (BSA_WGMMA_GROUPS + 1),
     BSA_WGMMA_HALF_BYTES = 8192, /* 64 rows of 64 channels */
     BSA_WGMMA_TILE_BYTES = 2 * BSA_WGMMA_HALF_BYTES,
@@ -18,16 +18,13 @@ enum {
     BSA_WGMMA_WINDOW = 4096, /* key blocks among which tiles of an item find the same one */
 };
 
-/* An item is up to BSA_WGMMA_GROUPS query tiles in a row, counted through all heads and batches.
- * A block of threads takes items of full size in turn with the others, `full_rounds` times. The
- * `rest` behind those is dealt out evenly, so that no block is the last by a whole item. */
 struct bsa_wgmma_args {
     struct bsa_maps maps;
     struct bsa_rows rows;
     uint16_t *out;
     float *lse; /* or NULL */
     int32_t seqlen_q;
-    int32_t full_rounds, rest;
+    int32_t full_rounds, rest; /* of bsa_item_of() */
     float scale_log2;
 };
 
@@ -74,7 +71,7 @@ struct wgmma_shared {
     int32_t extras[BSA_WGMMA_GROUPS][BSA_WGMMA_CHUNK];
     uint32_t bits[BSA_WGMMA_GROUPS][BSA_WGMMA_WINDOW / 32];
     listed_row rows[BSA_WGMMA_GROUPS];
-    uint32_t class_nr[1 << BSA_WGMMA_GROUPS];
+    uint32_t class_nr[BSA_DEAL_CLASSES];
     /* of the computing warps, each its own */
     struct {
         int32_t rounds;

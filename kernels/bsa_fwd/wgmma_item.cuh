@@ -1,5 +1,5 @@
 /*
- * wgmma_item.cuh - which query tiles a block of threads serves in a round.
+ * wgmma_item.cuh - where the parts of a block of threads are: in the items, in the ring of stages.
  */
 #ifndef BSA_WGMMA_ITEM_CUH
 #define BSA_WGMMA_ITEM_CUH
@@ -9,24 +9,12 @@
 namespace bsa
 {
 
-struct item {
-    int32_t first, nr; /* query tiles; nr is 0 behind the last item */
-
-    __device__ __forceinline__ item(const bsa_wgmma_args &args, int32_t round)
-    {
-        const int32_t blocks = static_cast<int32_t>(gridDim.x);
-        const int32_t block = static_cast<int32_t>(blockIdx.x);
-
-        if (round < args.full_rounds) {
-            first = (round * blocks + block) * BSA_WGMMA_GROUPS;
-            nr = BSA_WGMMA_GROUPS;
-        } else {
-            const int32_t from = block * args.rest / blocks;
-            first = args.full_rounds * blocks * BSA_WGMMA_GROUPS + from;
-            nr = round == args.full_rounds ? (block + 1) * args.rest / blocks - from : 0;
-        }
-    }
-};
+/* Of this block of threads. */
+__device__ __forceinline__ bsa_item item_of(const bsa_wgmma_args &args, int32_t round)
+{
+    return bsa_item_of(args.full_rounds, args.rest, static_cast<int32_t>(gridDim.x),
+                       static_cast<int32_t>(blockIdx.x), round);
+}
 
 /* A place in the ring of stages, and the parity with which its barriers are awaited there. */
 struct ring_place {

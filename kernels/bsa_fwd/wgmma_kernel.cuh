@@ -185,7 +185,7 @@ template <class T> struct attender {
     __device__ __forceinline__ bool serve_item() const
     {
         const int32_t round = shared->progress[my_warp()].rounds;
-        const item tiles(args, round);
+        const bsa_item tiles = item_of(args, round);
         float o[64] = {};
         row_state state = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
         q_operand q = {};
@@ -196,7 +196,7 @@ template <class T> struct attender {
             read_q(q, my_warp() / 4, round);
         fold_chunks(q, o, state);
         const int32_t done = shared->progress[my_warp()].rounds;
-        const item served(args, done);
+        const bsa_item served = item_of(args, done);
         const int32_t group = static_cast<int32_t>(my_warp() / 4);
         if (group < served.nr)
             store(o, state, served.first + group);

@@ -6,11 +6,6 @@
  * blocks. What cannot be marked - a block for the second time, or outside of the window - is an
  * extra: loaded for its tile alone, which is always right.
  *
- * A block is of the class of those tiles that want it. Tiles must advance together, or those with
- * much to do wait for stages that those with little hold: classes that complete each other are
- * dealt in turn. For three tiles of equal length that leaves nothing but single tiles or pairs,
- * three classes of equal length, which are dealt in turn again.
- *
  * All of it is a function of the lists' contents alone: a repeated call adds up in the same order.
  */
 #ifndef BSA_WGMMA_LIST_CUH
@@ -25,50 +20,6 @@ namespace bsa
 
 constexpr uint32_t ALL_LANES = 0xffffffffu;
 
-/* Where the k-th block of a class stands in the stream. */
-struct deal {
-    static constexpr uint32_t ALL = (1u << BSA_WGMMA_GROUPS) - 1;
-    static constexpr int PAIRS = (1 << (BSA_WGMMA_GROUPS - 1)) - 1;
-    uint32_t all_nr;       /* of the class of all tiles, which comes first */
-    uint32_t pairs[PAIRS]; /* of class i + 1 and the rest of the tiles, as many as both have */
-    uint32_t left[PAIRS];  /* what one of the two has more */
-
-    __device__ __forceinline__ void open(const uint32_t *class_nr)
-    {
-        all_nr = class_nr[ALL];
-#pragma unroll
-        for (uint32_t i = 0; i < PAIRS; i++) {
-            const uint32_t a = class_nr[i + 1], b = class_nr[ALL - i - 1];
-            pairs[i] = min(a, b);
-            left[i] = max(a, b) - pairs[i];
-        }
-    }
-
-    __device__ __forceinline__ uint32_t at(uint32_t wanted, uint32_t k) const
-    {
-        const bool upper = wanted > ALL / 2;
-        const uint32_t mine = (upper ? ALL - wanted : wanted) - 1;
-        uint32_t before = all_nr;
-
-        if (wanted == ALL)
-            return k;
-#pragma unroll
-        for (uint32_t i = 0; i < PAIRS; i++) {
-            if (i == mine && k < pairs[i])
-                return before + 2 * k + upper;
-            before += 2 * pairs[i];
-        }
-#pragma unroll
-        for (uint32_t i = 0; i < PAIRS; i++)
-            k -= i == mine ? pairs[i] : 0;
-        uint32_t at = before;
-#pragma unroll
-        for (uint32_t i = 0; i < PAIRS; i++)
-            at += min(left[i], k + (i < mine));
-        return at;
-    }
-};
-
 struct lister {
     const bsa_wgmma_args &args;
     wgmma_shared *shared;
@@ -82,7 +33,7 @@ struct lister {
     }
 
     /* A lane for each tile. Returns the longest row's slots. */
-    __device__ __forceinline__ int32_t open_rows(const item &tiles)
+    __device__ __forceinline__ int32_t open_rows(const bsa_item &tiles)
     {
         const bool exists = static_cast<int32_t>(lane) < tiles.nr;
         row mine = {};
@@ -170,7 +121,7 @@ struct lister {
 
     /* The next `lanes` blocks of this lane's class: counted and, with a place known, written. */
     template <bool WRITE>
-    __device__ __forceinline__ void take(const deal &order, uint32_t wanted, int32_t block)
+    __device__ __forceinline__ void take(const bsa_deal &order, uint32_t wanted, int32_t block)
     {
         const uint32_t same = __match_any_sync(ALL_LANES, wanted);
         const uint32_t nr = shared->class_nr[wanted];
@@ -178,7 +129,8 @@ struct lister {
         __syncwarp();
         if (wanted != 0) {
             if (WRITE)
-                list()->stream[order.at(wanted, nr + rank(same))] = wanted << WANT | block;
+                list()->stream[bsa_deal_at(&order, wanted, nr + rank(same))] =
+                    wanted << WANT | block;
             if (rank(same) == 0)
                 shared->class_nr[wanted] = nr + __popc(same);
         }
@@ -187,7 +139,7 @@ struct lister {
 
     /* Takes every marked block of a word; lane i has block 32 * word + i of the window. */
     template <bool WRITE>
-    __device__ __forceinline__ void take_word(const deal &order, uint32_t word, int32_t base)
+    __device__ __forceinline__ void take_word(const bsa_deal &order, uint32_t word, int32_t base)
     {
         uint32_t rest = 0;
 
@@ -202,12 +154,13 @@ struct lister {
     }
 
     /* Counts the blocks of each class, or writes them to the stream. */
-    template <bool WRITE> __device__ __forceinline__ void take_all(const deal &order, int32_t base)
+    template <bool WRITE>
+    __device__ __forceinline__ void take_all(const bsa_deal &order, int32_t base)
     {
         const int32_t window = BSA_WGMMA_WINDOW, span = min(args.rows.key_blocks - base, window);
         const uint32_t words = static_cast<uint32_t>(span + 31) / 32;
 
-        if (lane <= deal::ALL)
+        if (lane < BSA_DEAL_CLASSES)
             shared->class_nr[lane] = 0;
         __syncwarp();
         for (uint32_t from = 0; from < words; from += 32) {
@@ -271,13 +224,13 @@ struct lister {
     {
         const int32_t base = window_base(from);
         const int32_t to = min(from + BSA_WGMMA_CHUNK, longest);
-        deal order = {};
+        bsa_deal order = {};
 
         mark_chunk(from, to, base);
         take_all<false>(order, base);
-        order.open(shared->class_nr);
+        bsa_deal_init(&order, shared->class_nr);
         uint32_t stream_nr = 0;
-        for (uint32_t i = 1; i <= deal::ALL; i++)
+        for (uint32_t i = 1; i < BSA_DEAL_CLASSES; i++)
             stream_nr += shared->class_nr[i];
         __syncwarp();
         sab::barrier_wait(&shared->list_empty[chunks % 2], chunks / 2 % 2 ^ 1);
@@ -298,7 +251,7 @@ struct lister {
         clear_bits();
         __syncwarp();
         for (int32_t round = 0;; round++) {
-            const item tiles(args, round);
+            const bsa_item tiles = item_of(args, round);
 
             if (tiles.nr == 0)
                 return;

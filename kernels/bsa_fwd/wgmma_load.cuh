@@ -49,7 +49,7 @@ struct loader {
         at.advance();
     }
 
-    __device__ __forceinline__ void load_q(const item &tiles, int32_t round) const
+    __device__ __forceinline__ void load_q(const bsa_item &tiles, int32_t round) const
     {
         for (int w = 0; w < tiles.nr; w++) {
             const int32_t head = (tiles.first + w) / args.rows.query_tiles;
@@ -80,7 +80,7 @@ struct loader {
     __device__ __forceinline__ void serve()
     {
         for (int32_t round = 0;; round++) {
-            const item tiles(args, round);
+            const bsa_item tiles = item_of(args, round);
 
             if (tiles.nr == 0)
                 return;

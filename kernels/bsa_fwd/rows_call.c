@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "rows_call.h"
 
 /* clang-format off */
 /* Behind the key N, M, F, U, C stands how a list is read. F is no reading of its own: what Sk leaves

@@ -1,11 +1,11 @@
 /*
- * rows.h - the lists of key blocks as a kernel of bsa_fwd is given them, and the explicit table
- * that takes the 25 keys of contracts/bsa.md section 4 to the few ways in which these kernels read
- * a list: a list is looked up ahead of the products, so that no flag of the key is worth code of
- * its own.
+ * rows_call.h - the lists of key blocks as a kernel of bsa_fwd is given them, and the explicit
+ * table that takes the 25 keys of contracts/bsa.md section 4 to the few ways in which these kernels
+ * read a list: a list is looked up ahead of the products, so that no flag of the key is worth code
+ * of its own.
  */
-#ifndef BSA_ROWS_H
-#define BSA_ROWS_H
+#ifndef BSA_ROWS_CALL_H
+#define BSA_ROWS_CALL_H
 
 #include "bsa_call.h"
 
