@@ -14,7 +14,7 @@ enum {
     BSA_WGMMA_HALF_BYTES = 8192, /* 64 rows of 64 channels */
     BSA_WGMMA_TILE_BYTES = 2 * BSA_WGMMA_HALF_BYTES,
     BSA_WGMMA_STAGES = 5,    /* of K and of V */
-    BSA_WGMMA_CHUNK = 256,   /* slots of a row that are looked at together */
+    BSA_WGMMA_CHUNK = 256,   /* blocks of a tile that are listed together */
     BSA_WGMMA_WINDOW = 4096, /* key blocks among which tiles of an item find the same one */
 };
 
@@ -43,7 +43,9 @@ struct listed_row {
     const int32_t *slots, *sizes;
     int32_t nr, start, kv_head;
     uint32_t mates;    /* tiles of the item with the same kv head, a bit each */
-    uint32_t extra_nr; /* of this chunk: slots that no other tile is asked to share */
+    int32_t from;      /* the next slot to look at */
+    uint32_t taken;    /* blocks in this chunk */
+    uint32_t extra_nr; /* of them those that no other tile is asked to share */
 };
 
 /*

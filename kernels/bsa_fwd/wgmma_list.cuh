@@ -32,8 +32,8 @@ struct lister {
         return __popc(lanes & ((1u << lane) - 1));
     }
 
-    /* A lane for each tile. Returns the longest row's slots. */
-    __device__ __forceinline__ int32_t open_rows(const bsa_item &tiles)
+    /* A lane for each tile. */
+    __device__ __forceinline__ void open_rows(const bsa_item &tiles)
     {
         const bool exists = static_cast<int32_t>(lane) < tiles.nr;
         row mine = {};
@@ -45,11 +45,9 @@ struct lister {
         for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
             mates |= (__shfl_sync(ALL_LANES, mine.kv_head, w) == mine.kv_head) << w;
         if (lane < BSA_WGMMA_GROUPS)
-            shared->rows[lane] = {mine.slots,   mine.sizes, mine.nr, mine.start,
-                                  mine.kv_head, mates,      0};
-        const int32_t longest = __reduce_max_sync(ALL_LANES, mine.nr);
+            shared->rows[lane] = {mine.slots, mine.sizes, mine.nr, mine.start, mine.kv_head,
+                                  mates,      0,          0,       0};
         __syncwarp();
-        return longest;
     }
 
     __device__ __forceinline__ row row_of(int w) const
@@ -71,12 +69,50 @@ struct lister {
         return r.valid(args.rows, block) > 0 ? block : -1;
     }
 
-    /* First block of the window: sorted lists of long sequences go through it upwards. */
-    __device__ __forceinline__ int32_t window_base(int32_t from) const
+    /* Is there a tile with slots to look at and room for blocks, or just with slots? */
+    __device__ __forceinline__ bool goes_on(bool with_room) const
+    {
+        bool on = false;
+
+#pragma unroll
+        for (int w = 0; w < BSA_WGMMA_GROUPS; w++) {
+            const listed_row &r = shared->rows[w];
+            on = on || (r.from < r.nr && (r.taken < BSA_WGMMA_CHUNK || !with_room));
+        }
+        return on;
+    }
+
+    /* First block of the window: sorted lists of long sequences go through it upwards. Blocks
+     * without a valid token must not matter, so it follows from one that has some. */
+    __device__ __forceinline__ int32_t window_base() const
     {
         if (args.rows.key_blocks <= BSA_WGMMA_WINDOW)
             return 0;
-        return max(look_up(0, from), 0) & -32;
+        for (int32_t i = shared->rows[0].from; i < shared->rows[0].nr; i += 32) {
+            const int32_t block = look_up(0, i + static_cast<int32_t>(lane));
+            const uint32_t exist = __ballot_sync(ALL_LANES, block >= 0);
+            if (exist)
+                return __shfl_sync(ALL_LANES, block, __ffs(exist) - 1) & -32;
+        }
+        return 0;
+    }
+
+    /* Takes as many of a tile's next 32 blocks as there is room for, -1 in place of the others. */
+    __device__ __forceinline__ int32_t take_slots(int w, int32_t block)
+    {
+        const uint32_t room = BSA_WGMMA_CHUNK - shared->rows[w].taken;
+        const int32_t from = shared->rows[w].from;
+        const uint32_t exist = __ballot_sync(ALL_LANES, block >= 0);
+        const bool taken = block >= 0 && rank(exist) < room;
+        const uint32_t left = exist & ~__ballot_sync(ALL_LANES, taken);
+
+        __syncwarp();
+        if (lane == 0) {
+            shared->rows[w].taken += __popc(exist & ~left);
+            shared->rows[w].from = from + (left ? __ffs(left) - 1 : 32);
+        }
+        __syncwarp();
+        return taken ? block : -1;
     }
 
     /* Marks 32 blocks of a tile; what cannot be marked becomes an extra. */
@@ -102,24 +138,23 @@ struct lister {
         __syncwarp();
     }
 
-    __device__ __forceinline__ void mark_chunk(int32_t from, int32_t to, int32_t base)
+    __device__ __forceinline__ void mark_chunk(int32_t base)
     {
         if (lane < BSA_WGMMA_GROUPS)
-            shared->rows[lane].extra_nr = 0;
+            shared->rows[lane].taken = shared->rows[lane].extra_nr = 0;
         __syncwarp();
-        for (int32_t i = from; i < to; i += 32) {
-            const int32_t slot = i + static_cast<int32_t>(lane);
+        while (goes_on(true)) {
             int32_t blocks[BSA_WGMMA_GROUPS]; /* read before any of them is waited for */
 #pragma unroll
             for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
-                blocks[w] = look_up(w, slot);
+                blocks[w] = look_up(w, shared->rows[w].from + static_cast<int32_t>(lane));
 #pragma unroll
             for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
-                mark(w, blocks[w], base);
+                mark(w, take_slots(w, blocks[w]), base);
         }
     }
 
-    /* The next `lanes` blocks of this lane's class: counted and, with a place known, written. */
+    /* A block of the lane's class: counted and, with a place known, written. */
     template <bool WRITE>
     __device__ __forceinline__ void take(const bsa_deal &order, uint32_t wanted, int32_t block)
     {
@@ -220,13 +255,12 @@ struct lister {
             bits[i] = 0;
     }
 
-    __device__ __forceinline__ void make_chunk(int32_t from, int32_t longest)
+    __device__ __forceinline__ void make_chunk()
     {
-        const int32_t base = window_base(from);
-        const int32_t to = min(from + BSA_WGMMA_CHUNK, longest);
+        const int32_t base = window_base();
         bsa_deal order = {};
 
-        mark_chunk(from, to, base);
+        mark_chunk(base);
         take_all<false>(order, base);
         bsa_deal_init(&order, shared->class_nr);
         uint32_t stream_nr = 0;
@@ -239,7 +273,7 @@ struct lister {
         clear_bits();
         if (lane < BSA_WGMMA_GROUPS)
             list()->kv_head[lane] = shared->rows[lane].kv_head;
-        list()->last = to == longest;
+        list()->last = !goes_on(false);
         __syncwarp();
         if (lane == 0)
             (void)cuda::ptx::mbarrier_arrive(&shared->list_full[chunks % 2]);
@@ -255,12 +289,10 @@ struct lister {
 
             if (tiles.nr == 0)
                 return;
-            const int32_t longest = open_rows(tiles);
-            int32_t from = 0;
+            open_rows(tiles);
             do {
-                make_chunk(from, longest);
-                from += BSA_WGMMA_CHUNK;
-            } while (from < longest);
+                make_chunk();
+            } while (goes_on(false));
         }
     }
 };
