@@ -8,9 +8,9 @@
  * wants and passes over the rest. Q, lists, K and V of the next item are there before the last
  * group is done with this one, and no group waits for another one but through the ring.
  *
- * In the order of one group, for the blocks j of its list:
- *     weights of j | P(j) V(j), Q K(j+1) | weights of j+1 | ...
- * The products run while the other two groups make weights.
+ * A group multiplies Q K, makes weights, multiplies P V, and waits in between: its 160 registers
+ * hold 64 sums, Q, and either scores or weights, but not those of two blocks. The products of the
+ * other two groups fill the gaps.
  *
  * Limits, in clocks of a multiprocessor for 64 queries x 64 keys:
  *   tensor          512   4096 operations a clock
@@ -20,13 +20,14 @@
  *                         writes up to 256 more
  *   L2 feed         800   32 KiB at 40 bytes a clock; / 3 where all three tiles want the block
  * Two groups would leave the tensor cores idle whenever both make weights. Three in random order
- * keep them at work for 0.9 of the time (closed queueing network of three customers, tensor 512,
- * exp2 256, latencies 200), and share more: with random lists of density d the union of three is
- * (1 - (1-d)^3) / 3d of their sum, of two 1 - d/2. Predicted on an H200, TFLOPS, as the least of
- * 0.9 x tensor rate under power (903) and 0.93 x feed (579 / share), less ends of items and rounds:
- *   B8 H32 S1024, 15 of 16 blocks   660       B1 H24 S16384, .25    660
- *   B8 H32 S4096, 7 of 64           560                      .5     700
- *   B1 H24 S16384, .1               585                      1      710
+ * keep them at work for 0.86 of the time (closed queueing network of three customers: tensor 512,
+ * exp2 256, latencies 380), and share more: with random lists of density d the union of three is (1
+ * - (1-d)^3) / 3d of their sum, that of two 1 - d/2. Predicted on an H200, TFLOPS, as the least of
+ * 0.86 x tensor rate under power (903) and 0.93 x feed (579 / share), less the ends of items (1200
+ * clocks each) and of the grid:
+ *   B8 H32 S1024, 15 of 16 blocks   680       B1 H24 S16384, .25    640
+ *   B8 H32 S4096, 7 of 64           530                      .5     710
+ *   B1 H24 S16384, .1               570                      1      730
  *
  * Nothing here reads a stage of K or V through the generic proxy: the products read it through the
  * async proxy, like TMA writes it, so that a finished product needs no proxy fence before its stage
