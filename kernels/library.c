@@ -21,6 +21,7 @@ extern const struct sab_kernel sage_fwd_wgmma_row;
 extern const struct sab_kernel sage_quant_q_reference_row, sage_quant_kv_reference_row;
 extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row;
 extern const struct sab_kernel bsa_fwd_reference_row;
+extern const struct sab_kernel bsa_fwd_mma_row, bsa_fwd_wgmma_row;
 extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel read_vector_row, gather_vector_row, gather_bulk_row;
 extern const struct sab_kernel reduce_vector_row, gather_reduce_vector_row, exp2_vector_row;
@@ -41,6 +42,8 @@ static const struct sab_kernel sage_quant_kv_reference_row =
     SAB_ABSENT_ROW(sage_quant_kv, "reference");
 static const struct sab_kernel sage_quant_kv_vector_row = SAB_ABSENT_ROW(sage_quant_kv, "vector");
 static const struct sab_kernel bsa_fwd_reference_row = SAB_ABSENT_ROW(bsa_fwd, "reference");
+static const struct sab_kernel bsa_fwd_mma_row = SAB_ABSENT_ROW(bsa_fwd, "mma");
+static const struct sab_kernel bsa_fwd_wgmma_row = SAB_ABSENT_ROW(bsa_fwd, "wgmma");
 static const struct sab_kernel copy_vector_row = SAB_ABSENT_ROW(copy, "vector");
 static const struct sab_kernel read_vector_row = SAB_ABSENT_ROW(read, "vector");
 static const struct sab_kernel gather_vector_row = SAB_ABSENT_ROW(gather, "vector");
@@ -73,6 +76,8 @@ static const struct sab_kernel *const kernels[] = {
     &sage_quant_kv_vector_row,
     &bsa_fwd_cpu_row,
     &bsa_fwd_reference_row,
+    &bsa_fwd_mma_row,
+    &bsa_fwd_wgmma_row,
     &copy_cpu_row,
     &copy_vector_row,
     &read_cpu_row,
