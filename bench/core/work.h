@@ -87,6 +87,9 @@ int work_inputs_digest(const struct work *w, uint64_t *digest, struct err *err);
  * the values are those for what stands there now, computed anew when that has changed. */
 int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char *scratch,
                     double budget_s, const struct op_slices **out, struct err *err);
+/* Judges by the model's `examine` what the bars have passed; nothing where it has none. */
+int work_examine(struct work *w, const struct op_slices *slices, judge_read_fn read,
+                 struct judgement *out, struct err *err);
 /* The same operator on the inputs as they were before earlier steps quantised them; *out is NULL
  * where the model has no such thing or the inputs are not quantised here. */
 int work_accuracy_get(struct work *w, const char *scratch, double budget_s,

@@ -37,6 +37,11 @@ enum recipe_kind {
     /* Ids of rows [T,K] and lengths [T]. Meaning of p[] in recipe_ids.h. */
     RECIPE_IDS,
     RECIPE_LENGTHS,
+    /* Scores to select from [R,C], lengths of their rows, segments of packed batches. Meaning of
+       p[] in recipe_scores.h. */
+    RECIPE_SCORES,
+    RECIPE_ROW_LENGTHS,
+    RECIPE_SEGMENTS,
     RECIPE_KIND_NR
 };
 
