@@ -12,7 +12,7 @@ extern const struct sab_kernel sage_fwd_cpu_row;
 extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
 extern const struct sab_kernel copy_cpu_row;
 extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
-extern const struct sab_kernel indexer_topk_cpu_row;
+extern const struct sab_kernel indexer_fwd_cpu_row, indexer_topk_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
@@ -22,7 +22,7 @@ extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row
 extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
-extern const struct sab_kernel indexer_topk_reference_row;
+extern const struct sab_kernel indexer_fwd_reference_row, indexer_topk_reference_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -42,6 +42,7 @@ static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmm
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
 static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
 static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmma");
+static const struct sab_kernel indexer_fwd_reference_row = SAB_ABSENT_ROW(indexer_fwd, "reference");
 static const struct sab_kernel indexer_topk_reference_row =
     SAB_ABSENT_ROW(indexer_topk, "reference");
 #endif
@@ -67,6 +68,8 @@ static const struct sab_kernel *const kernels[] = {
     &dsa_bwd_reference_row,
     &dsa_bwd_mma_row,
     &dsa_bwd_wgmma_row,
+    &indexer_fwd_cpu_row,
+    &indexer_fwd_reference_row,
     &indexer_topk_cpu_row,
     &indexer_topk_reference_row,
 };

@@ -11,6 +11,7 @@ extern const struct op_model op_model_sage_quant_q;
 extern const struct op_model op_model_sage_quant_kv;
 extern const struct op_model op_model_dsa_fwd;
 extern const struct op_model op_model_dsa_bwd;
+extern const struct op_model op_model_indexer_fwd;
 extern const struct op_model op_model_indexer_topk;
 extern const struct op_model op_model_copy;
 extern const struct op_model op_model_null;

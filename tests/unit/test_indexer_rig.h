@@ -264,6 +264,8 @@ struct rig_call {
     int threads;
     int64_t gap;        /* further elements between rows whose stride is free */
     int64_t less_bytes; /* of workspace than it asks for */
+    const uint32_t *choices;
+    uint32_t choices_nr;
 };
 
 /* Rows of "rows" and "rows4" tensors: to a multiple of four elements, and `gap` more. */
@@ -348,6 +350,8 @@ static inline int rig_call(struct ix_rig *r, const struct rig_call *call, char *
                                   .params_nr = r->p.spec->params_nr,
                                   .tensors = tensor,
                                   .params = r->p.param,
+                                  .choices = call->choices,
+                                  .choices_nr = call->choices_nr,
                                   .threads = call->threads};
     struct sab_buffer workspace = {0};
     void *plan = NULL, *memory = NULL;
