@@ -13,6 +13,10 @@ extern const struct op_model op_model_dsa_fwd;
 extern const struct op_model op_model_dsa_bwd;
 extern const struct op_model op_model_indexer_fwd;
 extern const struct op_model op_model_indexer_topk;
+extern const struct op_model op_model_score_sparse_indexer;
+extern const struct op_model op_model_score_sparse_attention;
+extern const struct op_model op_model_score_dense_indexer;
+extern const struct op_model op_model_score_dense_attention;
 extern const struct op_model op_model_copy;
 extern const struct op_model op_model_null;
 

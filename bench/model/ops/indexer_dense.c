@@ -41,7 +41,9 @@ static int add_scales(const struct op_case *c, const struct ix_sizes *s,
 int ix_dense_describe(const struct op_case *c, const struct ix_sizes *s, struct op_problem *p,
                       struct err *err)
 {
-    const enum ix_precision precision = (enum ix_precision)ix_axis(c, "precision", IX_BF16);
+    const enum ix_precision precision = op_case_is(c, "precision", "bf16")    ? IX_BF16
+                                        : op_case_is(c, "precision", "mxfp8") ? IX_MXFP8
+                                                                              : IX_FP8;
     const int32_t dtype = precision == IX_BF16 ? SAB_BF16 : SAB_E4M3;
     const int64_t data = ix_axis(c, "data", IX_DATA_NORMAL);
     struct recipe *k = &p->tensor[sab_tensor_find(p->spec, "k")].recipe;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dsa_model.h"
+#include "numfmt.h"
 #include "plan_parts.h"
 
 /* In the order of the words of IX_OFFSET. */
@@ -217,6 +218,27 @@ int ix_add_layout(const struct op_case *c, const struct ix_sizes *s, struct op_p
     return 0;
 }
 
+int ix_add_lse(const struct op_case *c, const struct ix_sizes *s, struct op_problem *p,
+               struct err *err)
+{
+    const double level = log((double)s->seqlen_k) + 0.5;
+    const double mixed[] = {level, level - 1, INFINITY, level + 1, level + 2};
+    struct op_tensor *t = ix_add(p, "lse", SAB_F32, IX_SHAPE_HEADS, s, err);
+
+    if (!t)
+        return -1;
+    t->recipe.kind = op_case_is(c, "lse", "mixed") ? RECIPE_CYCLE : RECIPE_NORMAL;
+    t->recipe.seed = ix_seed(c, IX_STREAM_LSE);
+    t->recipe.f[0] = 0.3f;
+    t->recipe.f[1] = (float)level;
+    if (t->recipe.kind == RECIPE_NORMAL)
+        return 0;
+    t->recipe.p[0] = sizeof(mixed) / sizeof(mixed[0]);
+    for (int64_t i = 0; i < t->recipe.p[0]; i++)
+        t->recipe.p[1 + i] = numfmt_bits_of_f32((float)mixed[i]);
+    return 0;
+}
+
 void ix_ids_recipe(const struct op_case *c, const struct ix_sizes *s, struct recipe *r)
 {
     const int data = op_axis_find(c->op, "data");
@@ -313,6 +335,16 @@ int ix_settle_dense(const struct op_case *c, struct err *err)
             err, ERR_CONFIG,
             "seqlen_k = %lld is no multiple of 4, which rows of scores need: %lld is one",
             (long long)s.seqlen_k, (long long)(s.seqlen_k + 3) / 4 * 4);
+    return 0;
+}
+
+int ix_settle_served(const struct op_case *c, struct err *err)
+{
+    const int64_t width = op_case_int(c, "head_dim");
+
+    if (width != 128 && width != 512 && width != 576)
+        return err_set(err, ERR_CONFIG, "head_dim = %lld, must be 128, 512 or 576",
+                       (long long)width);
     return 0;
 }
 

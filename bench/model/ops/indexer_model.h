@@ -30,6 +30,7 @@
 #define IX_LENGTHS       {"lengths", AXIS_WORD, "none full ragged random short empty", "full", 0, 0, \
                           "topk_length: absent; all slots; next to 0, 64, 128 and topk, out of range too; 0 to topk; 1 to a quarter; 0"}
 #define IX_ID_SPACE      {"id_space", AXIS_WORD, "local global", "local", 0, 0, "ids count from the first column of the batch; of all"}
+#define IX_LSE           {"lse", AXIS_WORD, "random mixed", "random", 0, 0, "ln(seqlen_k) + 1/2 and a bit; the same with every fifth +inf, which switches a head off"}
 #define IX_SCALE(name)   {name, AXIS_REAL, NULL, "0", 0, 1e6, "0: 1/sqrt(head_dim)"}
 /* clang-format on */
 
@@ -98,6 +99,9 @@ int ix_add_normal(struct op_problem *p, const char *name, int32_t dtype, enum ix
 /* Offsets, segments and the parameters layout, max_seqlen_*, ratio, where the operator has them. */
 int ix_add_layout(const struct op_case *c, const struct ix_sizes *s, struct op_problem *p,
                   struct err *err);
+/* lse of attention, at the height that the products give it. */
+int ix_add_lse(const struct op_case *c, const struct ix_sizes *s, struct op_problem *p,
+               struct err *err);
 /* ids and length, and the parameter id_space. */
 int ix_add_ids(const struct op_case *c, const struct ix_sizes *s, struct op_problem *p,
                struct err *err);
@@ -110,6 +114,8 @@ double ix_active(const struct op_case *c);
 int ix_settle(struct op_case *c, struct err *err);
 /* A dense matrix has rows of whole groups of four columns, or only one. */
 int ix_settle_dense(const struct op_case *c, struct err *err);
+/* Widths and heads that the score operators serve (section 4). */
+int ix_settle_served(const struct op_case *c, struct err *err);
 /* A case of another operator that has this one's axes wherever the names are equal. */
 int ix_case_like(const struct op_case *c, const struct op_model *op, struct op_case *out,
                  struct err *err);
@@ -136,6 +142,20 @@ void ix_rows_release(struct ix_rows *r);
 void ix_rows_place(const struct ix_rows *r, int64_t row, struct ix_place *place);
 /* Columns that all rows of a case see together, and how many of its rows see some. */
 int ix_visible(const struct op_case *c, double *columns, struct err *err);
+
+/* The slots of an operator with ids. */
+struct ix_slots {
+    const struct op_problem *p;
+    const struct op_source *src;
+    uint32_t ids, length;
+    int64_t slots;
+    bool global;
+};
+
+void ix_slots_init(struct ix_slots *s, const struct op_problem *p, const struct op_source *src);
+/* The key of each slot of a row, counted over all batches, -1 where it is not active (section 1,
+ * rules 2 and 3). Negative where it cannot be read. */
+int ix_slots_read(const struct ix_slots *s, const struct ix_rows *rows, int64_t row, int64_t *keys);
 
 /* Reads `n` elements from `at` on as doubles. Negative where they cannot be read. */
 int ix_read(const struct op_problem *p, const struct op_source *src, uint32_t tensor, int64_t at,

@@ -112,6 +112,41 @@ void ix_rows_place(const struct ix_rows *r, int64_t row, struct ix_place *place)
         recipe_limit(r->offsets ? r->offsets[place->batch] : 0, place->q, r->ratio, place->keys);
 }
 
+void ix_slots_init(struct ix_slots *s, const struct op_problem *p, const struct op_source *src)
+{
+    const int32_t ids = sab_tensor_find(p->spec, "ids");
+    const struct op_tensor *t = &p->tensor[ids];
+
+    s->p = p;
+    s->src = src;
+    s->ids = (uint32_t)ids;
+    s->length = (uint32_t)sab_tensor_find(p->spec, "length");
+    s->slots = t->shape[t->rank - 1];
+    s->global = param_of(p, "id_space", 0) != 0;
+}
+
+int ix_slots_read(const struct ix_slots *s, const struct ix_rows *rows, int64_t row, int64_t *keys)
+{
+    struct ix_place place;
+    int32_t id, length = INT32_MAX;
+
+    ix_rows_place(rows, row, &place);
+    if (s->p->tensor[s->length].dtype != SAB_NONE &&
+        s->src->read(s->src->ctx, s->length, row, 1, &length) < 0)
+        return -1;
+    for (int64_t j = 0; j < s->slots; j++) {
+        keys[j] = -1;
+        if (j >= length)
+            continue;
+        if (s->src->read(s->src->ctx, s->ids, row * s->slots + j, 1, &id) < 0)
+            return -1;
+        const int64_t local = s->global ? id - place.first_k : id;
+        if (local >= 0 && local < place.keys)
+            keys[j] = place.first_k + local;
+    }
+    return 0;
+}
+
 int ix_visible(const struct op_case *c, double *columns, struct err *err)
 {
     struct op_problem p;
