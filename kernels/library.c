@@ -13,6 +13,7 @@ extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
 extern const struct sab_kernel copy_cpu_row;
 extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
 extern const struct sab_kernel indexer_fwd_cpu_row, indexer_topk_cpu_row;
+extern const struct sab_kernel indexer_bwd_sparse_cpu_row, indexer_bwd_dense_cpu_row;
 extern const struct sab_kernel score_sparse_indexer_cpu_row, score_sparse_attention_cpu_row;
 extern const struct sab_kernel score_dense_indexer_cpu_row, score_dense_attention_cpu_row;
 #ifdef SAB_HAVE_CUDA
@@ -25,6 +26,7 @@ extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 extern const struct sab_kernel indexer_fwd_reference_row, indexer_topk_reference_row;
+extern const struct sab_kernel indexer_bwd_sparse_reference_row, indexer_bwd_dense_reference_row;
 extern const struct sab_kernel score_sparse_indexer_reference_row,
     score_sparse_attention_reference_row;
 extern const struct sab_kernel score_dense_indexer_reference_row,
@@ -51,6 +53,10 @@ static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmm
 static const struct sab_kernel indexer_fwd_reference_row = SAB_ABSENT_ROW(indexer_fwd, "reference");
 static const struct sab_kernel indexer_topk_reference_row =
     SAB_ABSENT_ROW(indexer_topk, "reference");
+static const struct sab_kernel indexer_bwd_sparse_reference_row =
+    SAB_ABSENT_ROW(indexer_bwd_sparse, "reference");
+static const struct sab_kernel indexer_bwd_dense_reference_row =
+    SAB_ABSENT_ROW(indexer_bwd_dense, "reference");
 static const struct sab_kernel score_sparse_indexer_reference_row =
     SAB_ABSENT_ROW(score_sparse_indexer, "reference");
 static const struct sab_kernel score_sparse_attention_reference_row =
@@ -94,6 +100,10 @@ static const struct sab_kernel *const kernels[] = {
     &score_dense_indexer_reference_row,
     &score_dense_attention_cpu_row,
     &score_dense_attention_reference_row,
+    &indexer_bwd_sparse_cpu_row,
+    &indexer_bwd_sparse_reference_row,
+    &indexer_bwd_dense_cpu_row,
+    &indexer_bwd_dense_reference_row,
 };
 /* clang-format on */
 

@@ -18,6 +18,8 @@ static const struct op_model *const models[] = {
     &op_model_score_sparse_attention,
     &op_model_score_dense_indexer,
     &op_model_score_dense_attention,
+    &op_model_indexer_bwd_sparse,
+    &op_model_indexer_bwd_dense,
     &op_model_copy,
     &op_model_null,
 };

@@ -17,6 +17,8 @@ extern const struct op_model op_model_score_sparse_indexer;
 extern const struct op_model op_model_score_sparse_attention;
 extern const struct op_model op_model_score_dense_indexer;
 extern const struct op_model op_model_score_dense_attention;
+extern const struct op_model op_model_indexer_bwd_sparse;
+extern const struct op_model op_model_indexer_bwd_dense;
 extern const struct op_model op_model_copy;
 extern const struct op_model op_model_null;
 

@@ -45,12 +45,15 @@ int ix_dense_describe(const struct op_case *c, const struct ix_sizes *s, struct 
                                         : op_case_is(c, "precision", "mxfp8") ? IX_MXFP8
                                                                               : IX_FP8;
     const int32_t dtype = precision == IX_BF16 ? SAB_BF16 : SAB_E4M3;
+    const bool attention = sab_tensor_find(p->spec, "w") < 0;
     const int64_t data = ix_axis(c, "data", IX_DATA_NORMAL);
     struct recipe *k = &p->tensor[sab_tensor_find(p->spec, "k")].recipe;
 
-    if (ix_add_normal(p, "q", dtype, IX_SHAPE_Q, s, ix_seed(c, IX_STREAM_Q),
+    if (ix_add_normal(p, "q", dtype, IX_SHAPE_Q, s,
+                      ix_seed(c, attention ? IX_STREAM_ATTN_Q : IX_STREAM_Q),
                       data == IX_DATA_ZERO ? 0 : 1, 0, err) ||
-        ix_add_normal(p, "k", dtype, IX_SHAPE_K, s, ix_seed(c, IX_STREAM_K), 1, 0, err) ||
+        ix_add_normal(p, "k", dtype, IX_SHAPE_K, s,
+                      ix_seed(c, attention ? IX_STREAM_ATTN_K : IX_STREAM_K), 1, 0, err) ||
         ix_add_layout(c, s, p, err))
         return -1;
     if (data == IX_DATA_POISON) {

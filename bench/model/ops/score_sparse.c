@@ -65,8 +65,11 @@ static int describe(const struct op_case *c, struct op_problem *p, struct err *e
     memset(p, 0, sizeof(*p));
     p->spec = sab_op_find(c->op->name);
     ix_sizes(c, &s);
-    if (ix_add_normal(p, "q", SAB_BF16, IX_SHAPE_Q, &s, ix_seed(c, IX_STREAM_Q), query, 0, err) ||
-        ix_add_normal(p, "k", SAB_BF16, IX_SHAPE_K1, &s, ix_seed(c, IX_STREAM_K), 1, 0, err) ||
+    if (ix_add_normal(p, "q", SAB_BF16, IX_SHAPE_Q, &s,
+                      ix_seed(c, is_attention(c) ? IX_STREAM_ATTN_Q : IX_STREAM_Q), query, 0,
+                      err) ||
+        ix_add_normal(p, "k", SAB_BF16, IX_SHAPE_K1, &s,
+                      ix_seed(c, is_attention(c) ? IX_STREAM_ATTN_K : IX_STREAM_K), 1, 0, err) ||
         ix_add_ids(c, &s, p, err) ||
         (is_attention(c) ? ix_add_lse(c, &s, p, err)
                          : ix_add_normal(p, "w", SAB_BF16, IX_SHAPE_HEADS, &s,
