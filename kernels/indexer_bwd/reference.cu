@@ -137,7 +137,7 @@ __device__ void head_gradient(const reference_args &a, const indexer_place &plac
         c.dw[at] = to_bf16(dw);
 }
 
-__global__ void __launch_bounds__(REFERENCE_THREADS)
+__global__ void __launch_bounds__(REFERENCE_THREADS, 1)
     rows_kernel(const __grid_constant__ reference_args a)
 {
     __shared__ double shared[REFERENCE_WARPS];
@@ -218,7 +218,7 @@ __device__ void write_key(const indexer_bwd_call &c, int64_t key, double (*part)
     }
 }
 
-__global__ void __launch_bounds__(REFERENCE_THREADS)
+__global__ void __launch_bounds__(REFERENCE_THREADS, 1)
     keys_kernel(const __grid_constant__ reference_args a)
 {
     __shared__ double part[REFERENCE_WARPS][WIDTH];

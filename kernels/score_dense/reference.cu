@@ -13,7 +13,7 @@
 namespace
 {
 
-__global__ void __launch_bounds__(sab::REFERENCE_THREADS)
+__global__ void __launch_bounds__(sab::REFERENCE_THREADS, 1)
     reference_kernel(const __grid_constant__ indexer_dense d)
 {
     sab::dense_rows(d);
