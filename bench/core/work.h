@@ -28,10 +28,12 @@ struct work_oracle {
     struct op_slices slices;
 };
 
-/* A tensor of the work of an earlier step. */
+/* A tensor of the work of an earlier step. With a shift the work has ids of its own, made from
+ * those of the earlier step before every launch. */
 struct work_feed {
     struct work *from; /* NULL: the tensor is the work's own */
     uint32_t tensor;
+    struct id_shift shift;
 };
 
 struct work {
@@ -60,6 +62,8 @@ uint64_t work_bytes(const struct chain *chain);
 int work_open(struct work *w, struct device *dev, const struct op_case *c,
               const struct work_feed *feed, struct err *err);
 void work_close(struct work *w);
+/* Enqueues the conversion of ids that earlier steps wrote, where there is any. */
+int work_convert(struct work *w, struct err *err);
 /* Fills the inputs that have a recipe. */
 int work_generate(struct work *w, struct err *err);
 int work_guards_write(struct work *w, struct err *err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cpu_dense.h"
-#include "indexer_fwd_call.h"
+#include "indexer_fwd_dense_call.h"
 #include "row.h"
 
 struct cpu_plan {

@@ -5,7 +5,7 @@
 #ifndef INDEXER_FWD_CALL_H
 #define INDEXER_FWD_CALL_H
 
-#include "dense_scores.h"
+#include "indexer_mask.h"
 #include "schema.h"
 
 #ifdef __cplusplus
@@ -57,9 +57,6 @@ struct indexer_fwd_call {
  * runs) and fills `call`. Returns SAB_OK, SAB_INVALID or SAB_UNSUPPORTED with a message. */
 int indexer_fwd_call_init(struct indexer_fwd_call *call, const struct sab_problem *problem,
                           enum sab_device device, unsigned flags, struct sab_message *msg);
-
-/* The same call as the CPU and the reference kernel read it. */
-void indexer_fwd_dense(const struct indexer_fwd_call *call, struct indexer_dense *dense);
 
 /* SAB_UNSUPPORTED with the reason where the device's capability is not in the exact list. */
 int indexer_fwd_call_check_arch(const struct sab_problem *problem, const char *targets,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "cuda_check.h"
-#include "indexer_fwd_call.h"
+#include "indexer_fwd_dense_call.h"
 #include "reference_dense.cuh"
 
 namespace
