@@ -3,7 +3,7 @@
  * kernels on the golden vectors and on the contract's cases at small sizes, wrong answers,
  * refusals.
  */
-#include "test_indexer_rig.h"
+#include "test_indexer_kernel.h"
 
 #include "indexer_bwd_model.h"
 

@@ -2,7 +2,7 @@
  * indexer_fwd: the oracle and the CPU kernel on the golden vectors and on the contract's cases at
  * small sizes, what the mask shows, wrong answers, and refusals.
  */
-#include "test_indexer_rig.h"
+#include "test_indexer_kernel.h"
 
 #include "indexer_fwd_call.h"
 

@@ -2,7 +2,7 @@
  * indexer_topk: the oracle and the CPU kernel on the golden vectors and on the contract's edge
  * cases at small sizes, the comparison against wrong answers of every kind, and refusals.
  */
-#include "test_indexer_rig.h"
+#include "test_indexer_kernel.h"
 
 #include "indexer_topk_call.h"
 

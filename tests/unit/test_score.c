@@ -2,7 +2,7 @@
  * The four score operators: oracles and CPU kernels on the golden vectors and on the contract's
  * cases at small sizes, wrong answers, refusals, costs.
  */
-#include "test_indexer_rig.h"
+#include "test_indexer_kernel.h"
 
 extern const struct sab_kernel score_sparse_indexer_cpu_row, score_sparse_attention_cpu_row;
 extern const struct sab_kernel score_dense_indexer_cpu_row, score_dense_attention_cpu_row;
