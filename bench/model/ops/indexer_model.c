@@ -303,6 +303,7 @@ int ix_settle(struct op_case *c, struct err *err)
     struct ix_sizes s;
 
     ix_sizes(c, &s);
+    const int64_t window = s.slots + (s.slots + 1) / 2; /* and the step to the next */
     if (s.rows > INT32_MAX || s.keys > INT32_MAX)
         return err_set(err, ERR_CONFIG,
                        "batch = %lld of seqlen_q = %lld and seqlen_k = %lld has more rows than "
@@ -317,11 +318,11 @@ int ix_settle(struct op_case *c, struct err *err)
                        "data = poison needs batch = 1 and seqlen_k of at least 2, batch = %lld and "
                        "seqlen_k = %lld given",
                        (long long)s.batch, (long long)s.seqlen_k);
-    if (ix_axis(c, "pattern", 0) == IDS_OVERLAP && s.seqlen_k < s.slots + (s.slots + 1) / 2)
+    if (ix_axis(c, "pattern", 0) == IDS_OVERLAP && s.seqlen_k < window)
         return err_set(
             err, ERR_CONFIG,
             "pattern = overlap of topk = %lld needs seqlen_k of at least %lld, %lld given",
-            (long long)s.slots, (long long)(s.slots + (s.slots + 1) / 2), (long long)s.seqlen_k);
+            (long long)s.slots, (long long)window, (long long)s.seqlen_k);
     return 0;
 }
 

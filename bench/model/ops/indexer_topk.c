@@ -41,6 +41,7 @@ static int settle(struct op_case *c, struct err *err)
 {
     const int64_t next_n = op_case_int(c, "next_n"), rows = op_case_int(c, "seqlen_q");
     const int64_t columns = op_case_int(c, "seqlen_k"), shard = op_case_int(c, "shard");
+    const int64_t zigzag = 2 * (shard + 1) * (rows / 2);
 
     if (ix_settle(c, err))
         return -1;
@@ -51,12 +52,11 @@ static int settle(struct op_case *c, struct err *err)
         return err_set(err, ERR_CONFIG,
                        "lengths = causal with offset = mixed: offset must be the same in all "
                        "batches");
-    if (op_case_is(c, "lengths", "zigzag") && (shard + 1) * (rows / 2) > columns / 2)
+    if (op_case_is(c, "lengths", "zigzag") && zigzag > columns)
         return err_set(err, ERR_CONFIG,
                        "lengths = zigzag of shard = %lld and seqlen_q = %lld needs seqlen_k of at "
                        "least %lld, %lld given",
-                       (long long)shard, (long long)rows, (long long)(2 * (shard + 1) * (rows / 2)),
-                       (long long)columns);
+                       (long long)shard, (long long)rows, (long long)zigzag, (long long)columns);
     return 0;
 }
 

@@ -115,7 +115,7 @@ static bool row_init(struct sparse_row *r, const struct sparse_input *in)
     r->q = malloc((size_t)(in->heads * in->width) * sizeof(double));
     r->weights = malloc((size_t)in->heads * sizeof(double));
     r->k = malloc((size_t)in->width * sizeof(double));
-    r->scores = malloc((size_t)in->slots.slots * sizeof(double));
+    r->scores = calloc((size_t)in->slots.slots, sizeof(double));
     r->keys = malloc((size_t)in->slots.slots * sizeof(*r->keys));
     return r->q && r->weights && r->k && r->scores && r->keys;
 }
