@@ -14,6 +14,10 @@ extern const struct sab_kernel sage_quant_q_cpu_row, sage_quant_kv_cpu_row;
 extern const struct sab_kernel bsa_fwd_cpu_row;
 extern const struct sab_kernel copy_cpu_row, read_cpu_row;
 extern const struct sab_kernel dsa_fwd_cpu_row, dsa_bwd_cpu_row;
+extern const struct sab_kernel indexer_fwd_cpu_row, indexer_topk_cpu_row;
+extern const struct sab_kernel indexer_bwd_sparse_cpu_row, indexer_bwd_dense_cpu_row;
+extern const struct sab_kernel score_sparse_indexer_cpu_row, score_sparse_attention_cpu_row;
+extern const struct sab_kernel score_dense_indexer_cpu_row, score_dense_attention_cpu_row;
 #ifdef SAB_HAVE_CUDA
 extern const struct sab_kernel sage_fwd_reference_row;
 extern const struct sab_kernel sage_fwd_mma_row;
@@ -28,6 +32,12 @@ extern const struct sab_kernel reduce_vector_row, gather_reduce_vector_row, exp2
 extern const struct sab_kernel mma_peak_mma_row, mma_peak_wgmma_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_mma_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
+extern const struct sab_kernel indexer_fwd_reference_row, indexer_topk_reference_row;
+extern const struct sab_kernel indexer_bwd_sparse_reference_row, indexer_bwd_dense_reference_row;
+extern const struct sab_kernel score_sparse_indexer_reference_row,
+    score_sparse_attention_reference_row;
+extern const struct sab_kernel score_dense_indexer_reference_row,
+    score_dense_attention_reference_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -60,6 +70,21 @@ static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmm
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
 static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
 static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmma");
+static const struct sab_kernel indexer_fwd_reference_row = SAB_ABSENT_ROW(indexer_fwd, "reference");
+static const struct sab_kernel indexer_topk_reference_row =
+    SAB_ABSENT_ROW(indexer_topk, "reference");
+static const struct sab_kernel indexer_bwd_sparse_reference_row =
+    SAB_ABSENT_ROW(indexer_bwd_sparse, "reference");
+static const struct sab_kernel indexer_bwd_dense_reference_row =
+    SAB_ABSENT_ROW(indexer_bwd_dense, "reference");
+static const struct sab_kernel score_sparse_indexer_reference_row =
+    SAB_ABSENT_ROW(score_sparse_indexer, "reference");
+static const struct sab_kernel score_sparse_attention_reference_row =
+    SAB_ABSENT_ROW(score_sparse_attention, "reference");
+static const struct sab_kernel score_dense_indexer_reference_row =
+    SAB_ABSENT_ROW(score_dense_indexer, "reference");
+static const struct sab_kernel score_dense_attention_reference_row =
+    SAB_ABSENT_ROW(score_dense_attention, "reference");
 #endif
 
 /* clang-format off */
@@ -97,6 +122,22 @@ static const struct sab_kernel *const kernels[] = {
     &dsa_bwd_reference_row,
     &dsa_bwd_mma_row,
     &dsa_bwd_wgmma_row,
+    &indexer_fwd_cpu_row,
+    &indexer_fwd_reference_row,
+    &indexer_topk_cpu_row,
+    &indexer_topk_reference_row,
+    &score_sparse_indexer_cpu_row,
+    &score_sparse_indexer_reference_row,
+    &score_sparse_attention_cpu_row,
+    &score_sparse_attention_reference_row,
+    &score_dense_indexer_cpu_row,
+    &score_dense_indexer_reference_row,
+    &score_dense_attention_cpu_row,
+    &score_dense_attention_reference_row,
+    &indexer_bwd_sparse_cpu_row,
+    &indexer_bwd_sparse_reference_row,
+    &indexer_bwd_dense_cpu_row,
+    &indexer_bwd_dense_reference_row,
 };
 /* clang-format on */
 

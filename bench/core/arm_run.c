@@ -140,6 +140,8 @@ int arm_launch(struct arm_run *arm, bool parts, char *text, size_t size, struct 
 
         if (parts && arm->steps_nr > 1 && device_sample_part(dev, i, err))
             return -1;
+        if (work_convert(step->work, err))
+            return -1;
         struct sab_message msg = {text, size};
         int status = step->kernel->launch(step->plan, device_stream(dev), &msg);
         if (!status)

@@ -129,7 +129,9 @@ static int arm_supports(struct case_run *run, struct arm_run *arm, const struct 
 static bool same_feeds(const struct work *w, const struct work_feed feed[SAB_MAX_TENSORS])
 {
     for (uint32_t t = 0; t < SAB_MAX_TENSORS; t++)
-        if (w->feed[t].from != feed[t].from || w->feed[t].tensor != feed[t].tensor)
+        if (w->feed[t].from != feed[t].from || w->feed[t].tensor != feed[t].tensor ||
+            w->feed[t].shift.ids != feed[t].shift.ids ||
+            w->feed[t].shift.keys != feed[t].shift.keys)
             return false;
     return true;
 }
@@ -169,11 +171,12 @@ static int arm_works(struct case_run *run, struct arm_run *arm, const struct cha
 
     for (size_t i = 0; i < chain->nr; i++) {
         const struct chain_step *at = &chain->step[i];
-        struct work_feed feed[SAB_MAX_TENSORS] = {{NULL, 0}};
+        struct work_feed feed[SAB_MAX_TENSORS] = {{.from = NULL}};
 
         for (uint32_t t = 0; t < at->p.spec->tensors_nr; t++)
             if (at->from[t].step >= 0)
-                feed[t] = (struct work_feed){arm->step[at->from[t].step].work, at->from[t].tensor};
+                feed[t] = (struct work_feed){arm->step[at->from[t].step].work, at->from[t].tensor,
+                                             at->from[t].shift};
         if (!step_work(run, &at->c, feed, &arm->step[i].work, &why))
             continue;
         if (why.kind == ERR_MEMORY)

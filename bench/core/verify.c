@@ -118,6 +118,8 @@ int verify_outputs(struct case_run *run, struct arm_run *arm, bool after, struct
 static double rel_l2_to_kept(struct work *w, void **kept, struct err *err)
 {
     double err2 = 0, ref2 = 0;
+    if (w->c.op->several)
+        return NAN;
     for (uint32_t t = 0; t < w->p.spec->tensors_nr; t++) {
         struct device_difference d;
         if (!kept[t])

@@ -71,7 +71,8 @@ static const struct sab_kernel *reference_find(const struct worker *worker, cons
 static double oracle_budget_s(const struct case_run *run, const struct work *w)
 {
     double all = run->worker->plan->set.check_time_s;
-    return w->fed || reference_find(run->worker, w->c.op->name) ? all / 20 : all / 4;
+    return w->fed || (!w->c.op->several && reference_find(run->worker, w->c.op->name)) ? all / 20
+                                                                                       : all / 4;
 }
 
 int verify_judge(struct case_run *run, struct work *w, const struct sab_kernel *kernel,
@@ -85,7 +86,9 @@ int verify_judge(struct case_run *run, struct work *w, const struct sab_kernel *
         return -1;
     *complete = slices->complete;
     size_t nr = bars_for(w, kernel, !slices->complete, bars);
-    return judge(&w->p, bars, nr, slices, read_output, w, out, err);
+    if (judge(&w->p, bars, nr, slices, read_output, w, out, err))
+        return -1;
+    return work_examine(w, slices, read_output, out, err);
 }
 
 int verify_accuracy(struct case_run *run, struct work *w, struct judgement *out, struct err *err)
@@ -287,7 +290,7 @@ int verify_reference_fill(struct case_run *run, struct work *w, struct err *err)
     const struct proof *proof;
     double seconds;
 
-    if (!k || w->fed || !verify_has_outputs(w))
+    if (!k || w->fed || w->c.op->several || !verify_has_outputs(w))
         return 0;
     /* Where the oracle covers everything there is nothing to add. */
     if (work_oracle_get(w, k, run->worker->job->scratch, oracle_budget_s(run, w), &slices, err))

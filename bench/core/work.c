@@ -10,7 +10,8 @@ uint64_t work_bytes(const struct chain *chain)
     for (size_t i = 0; i < chain->nr; i++) {
         const struct chain_step *step = &chain->step[i];
         for (uint32_t t = 0; t < step->p.spec->tensors_nr; t++)
-            if (step->p.tensor[t].dtype != SAB_NONE && step->from[t].step < 0)
+            if (step->p.tensor[t].dtype != SAB_NONE &&
+                (step->from[t].step < 0 || step->from[t].shift.ids))
                 sum += step->p.tensor[t].bytes + 2 * WORK_GUARD_BYTES;
     }
     return sum;
@@ -77,9 +78,13 @@ int work_open(struct work *w, struct device *dev, const struct op_case *c,
         tensor_fill(&w->tensor[i], &w->p, i, device_info(dev));
         if (o->dtype == SAB_NONE)
             continue;
-        if (feed && feed[i].from) {
+        if (feed && feed[i].from && !feed[i].shift.ids) {
             tensor_borrow(w, i, &feed[i]);
             continue;
+        }
+        if (feed && feed[i].from) {
+            w->feed[i] = feed[i];
+            w->fed = true;
         }
         if (device_alloc(dev, o->bytes + 2 * WORK_GUARD_BYTES, &w->base[i], err))
             return err_prefix(err, "tensor '%s'", w->p.spec->tensors[i].name);
@@ -109,7 +114,7 @@ int work_generate(struct work *w, struct err *err)
 {
     for (uint32_t i = 0; i < w->p.spec->tensors_nr; i++) {
         const struct op_tensor *o = &w->p.tensor[i];
-        if (!w->base[i] || w->tensor[i].role == SAB_OUT || !o->bytes)
+        if (!w->base[i] || w->tensor[i].role == SAB_OUT || !o->bytes || w->feed[i].from)
             continue;
         if (o->recipe.kind == RECIPE_NONE && w->c.op->producer)
             continue;
@@ -117,6 +122,19 @@ int work_generate(struct work *w, struct err *err)
             return err_prefix(err, "filling '%s'", w->p.spec->tensors[i].name);
     }
     return device_sync(w->dev, err);
+}
+
+int work_convert(struct work *w, struct err *err)
+{
+    for (uint32_t i = 0; i < w->p.spec->tensors_nr; i++) {
+        const struct work_feed *feed = &w->feed[i];
+
+        if (feed->from && feed->shift.ids &&
+            device_shift_ids(w->dev, w->tensor[i].data, feed->from->tensor[feed->tensor].data,
+                             w->p.tensor[i].elements, feed->shift.ids, feed->shift.keys, err))
+            return -1;
+    }
+    return 0;
 }
 
 int work_guards_write(struct work *w, struct err *err)

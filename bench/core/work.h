@@ -28,10 +28,12 @@ struct work_oracle {
     struct op_slices slices;
 };
 
-/* A tensor of the work of an earlier step. */
+/* A tensor of the work of an earlier step. With a shift the work has ids of its own, made from
+ * those of the earlier step before every launch. */
 struct work_feed {
     struct work *from; /* NULL: the tensor is the work's own */
     uint32_t tensor;
+    struct id_shift shift;
 };
 
 struct work {
@@ -60,6 +62,8 @@ uint64_t work_bytes(const struct chain *chain);
 int work_open(struct work *w, struct device *dev, const struct op_case *c,
               const struct work_feed *feed, struct err *err);
 void work_close(struct work *w);
+/* Enqueues the conversion of ids that earlier steps wrote, where there is any. */
+int work_convert(struct work *w, struct err *err);
 /* Fills the inputs that have a recipe. */
 int work_generate(struct work *w, struct err *err);
 int work_guards_write(struct work *w, struct err *err);
@@ -87,6 +91,9 @@ int work_inputs_digest(const struct work *w, uint64_t *digest, struct err *err);
  * the values are those for what stands there now, computed anew when that has changed. */
 int work_oracle_get(struct work *w, const struct sab_kernel *kernel, const char *scratch,
                     double budget_s, const struct op_slices **out, struct err *err);
+/* Judges by the model's `examine` what the bars have passed; nothing where it has none. */
+int work_examine(struct work *w, const struct op_slices *slices, judge_read_fn read,
+                 struct judgement *out, struct err *err);
 /* The same operator on the inputs as they were before earlier steps quantised them; *out is NULL
  * where the model has no such thing or the inputs are not quantised here. */
 int work_accuracy_get(struct work *w, const char *scratch, double budget_s,

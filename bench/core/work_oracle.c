@@ -245,6 +245,23 @@ out:
     return ret;
 }
 
+int work_examine(struct work *w, const struct op_slices *slices, judge_read_fn read,
+                 struct judgement *out, struct err *err)
+{
+    struct op_buffers buffers = {.problem = &w->p};
+    struct op_source src;
+    int ret = -1;
+
+    if (!w->c.op->examine || !out->pass)
+        return 0;
+    if (!inputs_fetch(w, &buffers, err)) {
+        op_source_buffers(&src, &buffers);
+        ret = w->c.op->examine(&w->p, &src, slices, read, w, out, err);
+    }
+    inputs_drop(&buffers);
+    return ret;
+}
+
 static int oracle_fill(struct work *w, const struct sab_kernel *kernel, const char *scratch,
                        int threads, struct work_oracle *o, struct err *err)
 {

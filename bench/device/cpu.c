@@ -183,6 +183,7 @@ static const struct device_vtable cpu_vtable = {
     .fill = cpu_fill,
     .generate = cpu_generate,
     .sync = cpu_sync,
+    .shift_ids = cpu_shift_ids,
     .count_other = cpu_count_other,
     .digest = cpu_digest,
     .compare = cpu_compare,

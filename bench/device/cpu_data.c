@@ -65,6 +65,17 @@ int cpu_generate(struct device *dev, const struct recipe *r, void *dst, struct e
     return 0;
 }
 
+int cpu_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                  int64_t add, struct err *err)
+{
+    (void)dev;
+    (void)err;
+    CPU_OMP("omp parallel for num_threads(dev->info.threads) if (n > CHUNK_ELEMENTS)")
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = src[i] < 0 ? src[i] : (int32_t)(src[i] + i / group * add);
+    return 0;
+}
+
 int cpu_count_other(struct device *dev, const void *ptr, int byte, uint64_t bytes, uint64_t *count,
                     int64_t *first, struct err *err)
 {

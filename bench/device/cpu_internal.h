@@ -63,6 +63,8 @@ extern const struct device_traffic_vtable cpu_traffic;
 /* ---- cpu_data.c ---- */
 
 int cpu_generate(struct device *dev, const struct recipe *r, void *dst, struct err *err);
+int cpu_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                  int64_t add, struct err *err);
 int cpu_count_other(struct device *dev, const void *ptr, int byte, uint64_t bytes, uint64_t *count,
                     int64_t *first, struct err *err);
 int cpu_digest(struct device *dev, const void *ptr, uint64_t bytes, uint64_t *digest,

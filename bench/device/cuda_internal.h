@@ -97,6 +97,8 @@ int cuda_copy(struct device *dev, void *dst, const void *src, uint64_t bytes, st
 int cuda_fill(struct device *dev, void *dst, int byte, uint64_t bytes, struct err *err);
 int cuda_generate(struct device *dev, const struct recipe *r, void *dst, struct err *err);
 int cuda_sync(struct device *dev, struct err *err);
+int cuda_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                   int64_t add, struct err *err);
 int cuda_count_other(struct device *dev, const void *ptr, int byte, uint64_t bytes, uint64_t *count,
                      int64_t *first, struct err *err);
 int cuda_digest(struct device *dev, const void *ptr, uint64_t bytes, uint64_t *digest,

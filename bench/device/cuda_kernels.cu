@@ -54,6 +54,27 @@ cudaError_t cuda_kernel_generate(const struct recipe *r, void *dst, int64_t elem
     return cudaGetLastError();
 }
 
+__global__ void __launch_bounds__(THREADS)
+    shift_ids(int32_t *dst, const int32_t *src, int64_t n, int64_t group, int64_t add)
+{
+    const int64_t step = (int64_t)gridDim.x * THREADS;
+
+    for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step) {
+        const int32_t id = src[at];
+
+        dst[at] = id < 0 ? id : (int32_t)(id + at / group * add);
+    }
+}
+
+cudaError_t cuda_kernel_shift_ids(int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                                  int64_t add, cudaStream_t stream)
+{
+    if (n <= 0)
+        return cudaSuccess;
+    shift_ids<<<blocks_for(n, THREADS), THREADS, 0, stream>>>(dst, src, n, group, add);
+    return cudaGetLastError();
+}
+
 /* Integer sums and minima do not depend on the order, so atomics are fine. */
 __global__ void __launch_bounds__(THREADS)
     digest_parts(const unsigned char *data, uint64_t bytes, uint64_t *parts)

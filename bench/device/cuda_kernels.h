@@ -27,6 +27,8 @@ extern "C" {
 
 cudaError_t cuda_kernel_generate(const struct recipe *r, void *dst, int64_t elements,
                                  cudaStream_t stream);
+cudaError_t cuda_kernel_shift_ids(int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                                  int64_t add, cudaStream_t stream);
 cudaError_t cuda_kernel_digest(const void *data, uint64_t bytes, uint64_t *parts,
                                cudaStream_t stream);
 cudaError_t cuda_kernel_count_other(const void *data, int byte, uint64_t bytes,

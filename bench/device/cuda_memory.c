@@ -101,6 +101,13 @@ int cuda_generate(struct device *dev, const struct recipe *r, void *dst, struct 
                       "generating a tensor", err);
 }
 
+int cuda_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                   int64_t add, struct err *err)
+{
+    return cuda_check(cuda_kernel_shift_ids(dst, src, n, group, add, cuda_of(dev)->stream),
+                      "converting ids", err);
+}
+
 /* Brings the part results of a kernel that was enqueued with status `rc` to the host. */
 static int fetch_parts(struct cuda_device *cuda, cudaError_t rc, size_t part_bytes,
                        const char *what, struct err *err)

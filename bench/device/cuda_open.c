@@ -190,6 +190,7 @@ static const struct device_vtable cuda_vtable = {
     .fill = cuda_fill,
     .generate = cuda_generate,
     .sync = cuda_sync,
+    .shift_ids = cuda_shift_ids,
     .count_other = cuda_count_other,
     .digest = cuda_digest,
     .compare = cuda_compare,

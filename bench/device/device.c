@@ -91,6 +91,12 @@ int device_generate(struct device *dev, const struct recipe *r, void *dst, struc
     return dev->ops->generate(dev, r, dst, err);
 }
 
+int device_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                     int64_t add, struct err *err)
+{
+    return n > 0 ? dev->ops->shift_ids(dev, dst, src, n, group, add, err) : 0;
+}
+
 int device_sync(struct device *dev, struct err *err)
 {
     return dev->ops->sync(dev, err);

@@ -92,6 +92,10 @@ int device_download(struct device *dev, void *dst, const void *src, uint64_t byt
                     struct err *err);
 int device_copy(struct device *dev, void *dst, const void *src, uint64_t bytes, struct err *err);
 int device_fill(struct device *dev, void *dst, int byte, uint64_t bytes, struct err *err);
+/* Enqueues dst[i] = src[i], plus `add` for every `group` elements before i where src[i] is not
+ * negative. */
+int device_shift_ids(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                     int64_t add, struct err *err);
 /* Fills a tensor by its recipe; same bits on every device. */
 int device_generate(struct device *dev, const struct recipe *r, void *dst, struct err *err);
 /* Waits for everything enqueued; reports what failed meanwhile. */

@@ -71,6 +71,8 @@ struct device_vtable {
     int (*copy)(struct device *dev, void *dst, const void *src, uint64_t bytes, struct err *err);
     int (*fill)(struct device *dev, void *dst, int byte, uint64_t bytes, struct err *err);
     int (*generate)(struct device *dev, const struct recipe *r, void *dst, struct err *err);
+    int (*shift_ids)(struct device *dev, int32_t *dst, const int32_t *src, int64_t n, int64_t group,
+                     int64_t add, struct err *err);
     int (*sync)(struct device *dev, struct err *err);
     int (*count_other)(struct device *dev, const void *ptr, int byte, uint64_t bytes,
                        uint64_t *count, int64_t *first, struct err *err);

@@ -46,25 +46,35 @@ static void join(struct chain *chain, size_t j, uint32_t t, size_t i, uint32_t t
 {
     const struct chain_link further = chain->step[i].from[tensor];
 
-    chain->step[j].from[t] = further.step >= 0 ? further : (struct chain_link){(int)i, tensor};
+    chain->step[j].from[t] =
+        further.step >= 0 ? further : (struct chain_link){.step = (int)i, .tensor = tensor};
     if (chain->step[i].p.spec->tensors[tensor].role != SAB_OUT)
         chain->step[j].p.tensor[t].recipe = chain->step[i].p.tensor[tensor].recipe;
 }
 
-/* Ids count from the first row of their batch in one operator, from the first of all in another:
+/* Ids count from the first key of their batch in one operator, from the first of all in another:
  * alike where there is one batch. */
-static int check_conversion(const struct chain *chain, size_t j, const struct sab_feed_spec *feed,
-                            struct err *err)
+static int find_shift(const struct chain *chain, size_t i, const struct sab_feed_spec *feed,
+                      struct id_shift *shift, struct err *err)
 {
-    for (size_t i = 0; *feed->conversion && i <= j; i++) {
-        const struct op_case *c = &chain->step[i].c;
+    const struct op_case *c = &chain->step[i].c;
+    const struct op_problem *p = &chain->step[i].p;
+    int64_t batch;
 
-        if (op_axis_find(c->op, "batch") >= 0 && op_case_int(c, "batch") != 1)
-            return err_set(err, ERR_CONFIG,
-                           "'%s' of step '%s' needs its ids converted (%s), which a pipeline does "
-                           "not do: batch = 1 needs no conversion",
-                           feed->input, name_of(chain, j), feed->conversion);
-    }
+    *shift = (struct id_shift){0, 0};
+    if (!*feed->conversion || op_axis_find(c->op, "batch") < 0 ||
+        op_axis_find(c->op, "seqlen_k") < 0)
+        return 0;
+    batch = op_case_int(c, "batch");
+    if (batch <= 1)
+        return 0;
+    shift->ids = p->tensor[sab_tensor_find(p->spec, feed->output)].elements / batch;
+    shift->keys = op_case_int(c, "seqlen_k");
+    if (shift->keys > INT32_MAX / batch)
+        return err_set(err, ERR_CONFIG,
+                       "ids of '%s' count from the first of %lld keys in each of %lld batches: "
+                       "those of all keys do not fit in 32 bits",
+                       feed->output, (long long)shift->keys, (long long)batch);
     return 0;
 }
 
@@ -84,7 +94,7 @@ static int check_feed(const struct chain *chain, size_t i, size_t j,
                        "step '%s' gives '%s' with %lld elements where '%s' of step '%s' has %lld",
                        name_of(chain, i), feed->output, (long long)out->elements, feed->input,
                        name_of(chain, j), (long long)in->elements);
-    return check_conversion(chain, j, feed, err);
+    return 0;
 }
 
 static int link_fed(struct chain *chain, size_t j, uint32_t t, struct err *err)
@@ -99,7 +109,7 @@ static int link_fed(struct chain *chain, size_t j, uint32_t t, struct err *err)
         if (check_feed(chain, i, j, feed, err))
             return -1;
         join(chain, j, t, i, (uint32_t)sab_tensor_find(chain->step[i].p.spec, feed->output));
-        return 0;
+        return find_shift(chain, i, feed, &chain->step[j].from[t].shift, err);
     }
     return 0;
 }
@@ -131,7 +141,7 @@ static int link_step(struct chain *chain, size_t j, struct err *err)
     struct chain_step *step = &chain->step[j];
 
     for (uint32_t t = 0; t < SAB_MAX_TENSORS; t++)
-        step->from[t] = (struct chain_link){-1, 0};
+        step->from[t] = (struct chain_link){.step = -1};
     for (uint32_t t = 0; t < step->p.spec->tensors_nr; t++) {
         if (step->p.tensor[t].dtype == SAB_NONE || step->p.spec->tensors[t].role != SAB_IN)
             continue;

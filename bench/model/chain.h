@@ -17,10 +17,20 @@
 
 #define CHAIN_MAX_STEPS 8
 
-/* Where a tensor lies: in the step that owns it, or (step -1) in its own. */
+/* How ids that count from the first key of their batch become ids of all keys: those that are not
+ * negative get `keys` for every batch before theirs. */
+struct id_shift {
+    int64_t ids;  /* of a batch, one behind the other; 0: nothing is converted */
+    int64_t keys; /* of a batch */
+};
+
+/* Where a tensor lies: in the step that owns it, or (step -1) in its own. With a shift it is a
+ * tensor of its own, converted from the step's by bench inside the arm, before the step that reads
+ * it. */
 struct chain_link {
     int step;
     uint32_t tensor;
+    struct id_shift shift;
 };
 
 struct chain_step {
@@ -40,8 +50,8 @@ bool chain_feeds(const char *from, const char *to);
 
 /*
  * Describes every step's case and links the tensors. ERR_CONFIG where a fed input has another dtype
- * or number of elements than what feeds it, where ids would need a conversion that nobody makes, or
- * where a step but the last feeds nothing.
+ * or number of elements than what feeds it, where ids would not fit in 32 bits once they are
+ * converted, or where a step but the last feeds nothing.
  */
 int chain_link(struct chain *chain, struct err *err);
 

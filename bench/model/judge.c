@@ -395,6 +395,7 @@ int judge(const struct op_problem *p, const struct bar *bars, size_t bars_nr,
 {
     struct judge_run run = {.p = p, .bars = bars, .bars_nr = bars_nr, .out = out, .furthest = -1};
     const struct op_slice **order = malloc((slices->nr + 1) * sizeof(*order));
+    size_t nr = 0;
     int ret = 0;
 
     *out = (struct judgement){.pass = true,
@@ -406,11 +407,12 @@ int judge(const struct op_problem *p, const struct bar *bars, size_t bars_nr,
     if (!order)
         return err_memory(err);
     for (size_t i = 0; i < slices->nr; i++)
-        order[i] = &slices->item[i];
-    qsort(order, slices->nr, sizeof(*order), by_group);
-    for (size_t i = 0; i < slices->nr && !ret; i++) {
+        if (!slices->item[i].several)
+            order[nr++] = &slices->item[i];
+    qsort(order, nr, sizeof(*order), by_group);
+    for (size_t i = 0; i < nr && !ret; i++) {
         ret = add_slice(&run, order[i], read, ctx, err);
-        close_before(&run, order[i], i + 1 < slices->nr ? order[i + 1] : NULL);
+        close_before(&run, order[i], i + 1 < nr ? order[i + 1] : NULL);
     }
     free(order);
     judgement_finish(&run);

@@ -37,6 +37,11 @@ struct axis_value {
 };
 
 struct op_model;
+struct judgement;
+
+/* Reads `n` elements of output `tensor` from linear offset `at`, raw bits. */
+typedef int (*judge_read_fn)(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst,
+                             struct err *err);
 
 /* An operator with every axis fixed. Values stand in the order of op->axes. */
 struct op_case {
@@ -123,6 +128,9 @@ struct op_slice {
     bool scaled;
     uint32_t unit;
     int64_t unit_at;
+    /* Several answers are right: ref is one of them, no element is held against it, and the model's
+     * `examine` judges what stands there. */
+    bool several;
 };
 
 struct op_slices {
@@ -191,6 +199,15 @@ struct op_model {
     int (*oracle)(const struct op_problem *p, const struct op_source *src,
                   const struct sab_attribute *attributes, uint32_t attributes_nr, int threads,
                   struct op_slices *slices, struct err *err);
+    /* Judges what no bar can: choices among right answers, sums of rows. `src` reads the inputs,
+     * `read` the outputs; slices are those that the oracle filled. Called for outputs that passed
+     * the bars: a fault clears out->pass and fills out->text. Negative when reading failed. NULL:
+     * the bars say it all. */
+    int (*examine)(const struct op_problem *p, const struct op_source *src,
+                   const struct op_slices *slices, judge_read_fn read, void *ctx,
+                   struct judgement *out, struct err *err);
+    /* Outputs have several right answers: those of two kernels are not compared. */
+    bool several;
     /* Inputs without a recipe are outputs of other operators. Gives the i-th of those as a case
      * whose outputs, by the feeds of ops.h, are inputs here; 1 behind the last. NULL: every input
      * has a recipe. */
@@ -251,11 +268,9 @@ struct judgement {
     double got, want;
 };
 
-/* Reads `n` elements of output `tensor` from linear offset `at`, raw bits. */
-typedef int (*judge_read_fn)(void *ctx, uint32_t tensor, int64_t at, int64_t n, void *dst,
-                             struct err *err);
-/* Holds outputs against slices. Infinities and NaN must stand in the same places. A broken bar is
- * not an error: judgement->pass says it. Returns negative only when reading failed. */
+/* Holds outputs against slices, except those with several answers. Infinities and NaN must stand in
+ * the same places. A broken bar is not an error: judgement->pass says it. Returns negative only
+ * when reading failed. */
 int judge(const struct op_problem *p, const struct bar *bars, size_t bars_nr,
           const struct op_slices *slices, judge_read_fn read, void *ctx, struct judgement *out,
           struct err *err);

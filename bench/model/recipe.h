@@ -39,6 +39,11 @@ enum recipe_kind {
     RECIPE_LENGTHS,
     /* RECIPE_NORMAL of [B,Hk,Sk,D], poison where a token of a block does not exist. */
     RECIPE_BLOCK_TOKENS,
+    /* Scores to select from [R,C], lengths of their rows, segments of packed batches. Meaning of
+       p[] in recipe_scores.h. */
+    RECIPE_SCORES,
+    RECIPE_ROW_LENGTHS,
+    RECIPE_SEGMENTS,
     RECIPE_KIND_NR
 };
 

@@ -18,7 +18,8 @@
  *   p[IDS_ROWS]      rows that exist; invalid ids (contracts: dsa, section 2.5) lie outside of them
  *   p[IDS_SLOTS]     K, p[IDS_LENGTHS] LENGTHS_*, p[IDS_LENGTH_SEED]
  *   p[IDS_BEHIND]    0, or one more than the id that all slots behind the length hold
- * RECIPE_LENGTHS, shape [T]: the same places.
+ *   p[IDS_BATCH_ROWS] 0, or rows of a batch: ids that exist count from the first one of all
+ * batches, p[IDS_ROWS] a batch RECIPE_LENGTHS, shape [T]: the same places.
  */
 #ifndef BENCH_MODEL_RECIPE_IDS_H
 #define BENCH_MODEL_RECIPE_IDS_H
@@ -49,7 +50,8 @@ enum {
     IDS_LENGTHS,
     IDS_LENGTH_SEED,
     IDS_STEP,
-    IDS_BEHIND
+    IDS_BEHIND,
+    IDS_BATCH_ROWS
 };
 
 #define RECIPE_IDS_ROUNDS 6
@@ -228,6 +230,21 @@ RECIPE_FN int32_t recipe_id(const struct recipe *r, int64_t at)
     default:
         return (int32_t)recipe_permute(key, (uint32_t)slot, (uint32_t)domain);
     }
+}
+
+/* An id as the tensor shows it. */
+RECIPE_FN int32_t recipe_id_shown(const struct recipe *r, int64_t at)
+{
+    const int64_t rows = r->p[IDS_ROWS], batch_rows = r->p[IDS_BATCH_ROWS];
+    const int64_t id = recipe_id(r, at);
+    int64_t first;
+
+    if (batch_rows == 0)
+        return (int32_t)id;
+    first = at / r->p[IDS_SLOTS] / batch_rows * rows;
+    if (id >= 0 && id < rows)
+        return (int32_t)(first + id);
+    return (int32_t)(id >= first && id < first + rows ? -1 - id : id);
 }
 
 /* Active slots of a row, without making it. */

@@ -36,6 +36,7 @@ RECIPE_FN uint32_t recipe_below(uint32_t random, uint32_t n)
 
 #include "recipe_ids.h"
 #include "recipe_rows.h"
+#include "recipe_scores.h"
 
 /* U in [0,1) with 24 bits. */
 RECIPE_FN float recipe_uniform(uint64_t h)
@@ -202,9 +203,15 @@ RECIPE_FN uint32_t recipe_element(const struct recipe *r, int64_t at)
     case RECIPE_POISONED:
         return recipe_poisoned(r, at, recipe_normal(h));
     case RECIPE_IDS:
-        return (uint32_t)recipe_id(r, at);
+        return (uint32_t)recipe_id_shown(r, at);
     case RECIPE_LENGTHS:
         return (uint32_t)recipe_length(r, at);
+    case RECIPE_SCORES:
+        return recipe_score(r, at, recipe_normal(h));
+    case RECIPE_ROW_LENGTHS:
+        return (uint32_t)recipe_row_length(r, at);
+    case RECIPE_SEGMENTS:
+        return (uint32_t)recipe_segment(r, at);
     case RECIPE_RANDOM:
         return recipe_mask(r, (uint32_t)(h >> 32));
     case RECIPE_BLOCK_COUNTS:

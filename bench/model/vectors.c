@@ -174,24 +174,38 @@ static int64_t word_place(const char *words, const char *word)
     return -1;
 }
 
-static int problem_param(const struct vector *v, const struct sab_param_spec *spec,
+/* The catalogue's default, from the shapes that are there and the earlier parameters. */
+static int default_param(const struct vector *v, const struct op_problem *p, uint32_t i,
                          union sab_value *to, struct err *err)
 {
-    const struct vector_param *from = vector_param_find(v, spec->name);
-    char *end;
+    struct sab_tensor tensor[SAB_MAX_TENSORS] = {{0}};
+    const struct sab_problem problem = {.struct_size = sizeof(problem),
+                                        .tensors_nr = p->spec->tensors_nr,
+                                        .params_nr = p->spec->params_nr,
+                                        .tensors = tensor,
+                                        .params = p->param};
+    char text[256] = "";
+    struct sab_message msg = {text, sizeof(text)};
 
-    if (!from) {
-        const double value = strtod(spec->initial, &end);
-
-        if (end == spec->initial || *end)
-            return err_set(err, ERR_CONFIG, "%s: param '%s' of %s is missing", v->path, spec->name,
-                           v->op);
-        if (spec->kind == SAB_REAL)
-            to->f = value;
-        else
-            to->i = (int64_t)value;
-        return 0;
+    for (uint32_t t = 0; t < p->spec->tensors_nr; t++) {
+        tensor[t].dtype = p->tensor[t].dtype;
+        tensor[t].rank = p->tensor[t].rank;
+        memcpy(tensor[t].shape, p->tensor[t].shape, sizeof(tensor[t].shape));
     }
+    if (!*p->spec->params[i].initial || sab_default(p->spec, &problem, i, to, &msg) != SAB_OK)
+        return err_set(err, ERR_CONFIG, "%s: param '%s' of %s is missing", v->path,
+                       p->spec->params[i].name, v->op);
+    return 0;
+}
+
+static int problem_param(const struct vector *v, const struct op_problem *p, uint32_t i,
+                         union sab_value *to, struct err *err)
+{
+    const struct sab_param_spec *spec = &p->spec->params[i];
+    const struct vector_param *from = vector_param_find(v, spec->name);
+
+    if (!from)
+        return default_param(v, p, i, to, err);
     if (spec->kind == SAB_WORD)
         to->i = word_place(spec->words, from->word);
     else if (spec->kind == SAB_REAL)
@@ -220,7 +234,7 @@ int vector_to_problem(const struct vector *v, struct op_problem *p, struct op_bu
         if (problem_tensor(v, &spec->tensors[i], &p->tensor[i], &data[i], err) < 0)
             return -1;
     for (uint32_t i = 0; i < spec->params_nr; i++)
-        if (problem_param(v, &spec->params[i], &p->param[i], err) < 0)
+        if (problem_param(v, p, i, &p->param[i], err) < 0)
             return -1;
     if (buffers) {
         buffers->problem = p;

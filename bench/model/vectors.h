@@ -93,7 +93,7 @@ void vector_paths_release(struct vector_paths *paths);
 
 /*
  * The problem that a vector holds, by the names of ops.h: shapes, dtypes, parameters (a missing
- * one takes its default where that is a plain number). Inputs are at buffers->data[i], borrowed
+ * one takes the catalogue's default). Inputs are at buffers->data[i], borrowed
  * from the vector; an output has shape and dtype and no data. buffers may be NULL.
  */
 int vector_to_problem(const struct vector *v, struct op_problem *p, struct op_buffers *buffers,

@@ -2,7 +2,7 @@
  * vectors_judge.c - holds outputs against the tolerance lines of a golden vector. What every key
  * means stands in tests/vectors/README.md.
  */
-#include "vectors.h"
+#include "vectors_judge.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -16,8 +16,7 @@ struct vector_sums {
     double diff2, ref2, got2, cross, max_abs;
 };
 
-__attribute__((format(printf, 2, 3))) static void broken(struct vector_verdict *verdict,
-                                                         const char *format, ...)
+void vector_broken(struct vector_verdict *verdict, const char *format, ...)
 {
     va_list args;
 
@@ -43,7 +42,8 @@ static void judge_element(const struct vector_tensor *ref, const struct vector_t
 
     if (!isfinite(want) || !isfinite(have)) {
         if (!(isnan(want) && isnan(have)) && !(want == have))
-            broken(verdict, "%s[%lld] is %.9g, must be %.9g", ref->name, (long long)i, have, want);
+            vector_broken(verdict, "%s[%lld] is %.9g, must be %.9g", ref->name, (long long)i, have,
+                          want);
         return;
     }
     if (diff > sums->max_abs)
@@ -56,11 +56,11 @@ static void judge_element(const struct vector_tensor *ref, const struct vector_t
         const double atol = isnan(t->atol) ? 0 : t->atol, rtol = isnan(t->rtol) ? 0 : t->rtol;
 
         if (!(diff <= atol + rtol * fabs(want)))
-            broken(verdict, "%s[%lld] is %.9g, must be %.9g within %.3g + %.3g*|ref|", ref->name,
-                   (long long)i, have, want, atol, rtol);
+            vector_broken(verdict, "%s[%lld] is %.9g, must be %.9g within %.3g + %.3g*|ref|",
+                          ref->name, (long long)i, have, want, atol, rtol);
     }
     if (t->zero && want == 0 && have != 0)
-        broken(verdict, "%s[%lld] is %.9g, must be 0", ref->name, (long long)i, have);
+        vector_broken(verdict, "%s[%lld] is %.9g, must be 0", ref->name, (long long)i, have);
 }
 
 static void judge_bits(const struct vector_tensor *ref, const void *got,
@@ -71,8 +71,8 @@ static void judge_bits(const struct vector_tensor *ref, const void *got,
         const uint32_t have = numfmt_load(ref->dtype, got, i);
 
         if (want != have)
-            broken(verdict, "%s[%lld] has bits %x, must have %x", ref->name, (long long)i,
-                   (unsigned)have, (unsigned)want);
+            vector_broken(verdict, "%s[%lld] has bits %x, must have %x", ref->name, (long long)i,
+                          (unsigned)have, (unsigned)want);
     }
 }
 
@@ -87,14 +87,14 @@ static void judge_sums(const struct vector_tensor *ref, const struct vector_tole
     const double differ = zeros ? 0 : 1 - 2 * s->cross / (s->ref2 + s->got2);
 
     if (!isnan(t->rel_l2) && !(rel_l2 <= t->rel_l2))
-        broken(verdict, "relative L2 of %s is %.4g, must be at most %.4g", ref->name, rel_l2,
-               t->rel_l2);
+        vector_broken(verdict, "relative L2 of %s is %.4g, must be at most %.4g", ref->name, rel_l2,
+                      t->rel_l2);
     if (!isnan(t->cosine) && !(cosine >= t->cosine))
-        broken(verdict, "cosine of %s is %.7g, must be at least %.7g", ref->name, cosine,
-               t->cosine);
+        vector_broken(verdict, "cosine of %s is %.7g, must be at least %.7g", ref->name, cosine,
+                      t->cosine);
     if (!isnan(t->diff) && !(differ <= t->diff))
-        broken(verdict, "difference of %s is %.4g, must be at most %.4g", ref->name, differ,
-               t->diff);
+        vector_broken(verdict, "difference of %s is %.4g, must be at most %.4g", ref->name, differ,
+                      t->diff);
     if (rel_l2 > verdict->rel_l2)
         verdict->rel_l2 = rel_l2;
     if (s->max_abs > verdict->max_abs)
@@ -120,81 +120,9 @@ static void judge_row_sums(const struct vector_tensor *ref, double within, const
             any = any || ref->value[i] != 0;
         }
         if (any && !(fabs(sum - 1) <= within))
-            broken(verdict, "row %lld of %s sums to %.9g, must be 1 within %.3g",
-                   (long long)(first / width), ref->name, sum, within);
+            vector_broken(verdict, "row %lld of %s sums to %.9g, must be 1 within %.3g",
+                          (long long)(first / width), ref->name, sum, within);
     }
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* The rule that holds for a row: its own line goes before the general one. */
-static const struct vector_accept *row_rule(const struct vector *v, const char *tensor, int64_t row)
-{
-    const struct vector_accept *general = NULL;
-
-    for (size_t i = 0; i < v->accepts_nr; i++) {
-        if (strcmp(v->accept[i].tensor, tensor))
-            continue;
-        if (v->accept[i].row == row)
-            return &v->accept[i];
-        if (v->accept[i].row < 0)
-            general = &v->accept[i];
-    }
-    return general;
-}
-
-/* Ids of one row: padding (-1) behind them in both, then sorted where their order is free. */
-static void judge_ids(const struct vector_tensor *ref, int64_t row, bool ordered, const void *got,
-                      int32_t *want, int32_t *have, struct vector_verdict *verdict)
-{
-    const int64_t width = width_of(ref);
-    int64_t used = 0;
-
-    for (int64_t i = 0; i < width; i++) {
-        want[i] = (int32_t)numfmt_load(ref->dtype, ref->raw, row * width + i);
-        have[i] = (int32_t)numfmt_load(ref->dtype, got, row * width + i);
-        if (want[i] >= 0)
-            used = i + 1;
-    }
-    if (!ordered) {
-        qsort(want, (size_t)used, sizeof(*want), by_id);
-        qsort(have, (size_t)used, sizeof(*have), by_id);
-    }
-    for (int64_t i = 0; i < width; i++)
-        if (want[i] != have[i])
-            broken(verdict, "row %lld of %s holds id %d, must hold %d%s", (long long)row, ref->name,
-                   have[i], want[i], ordered ? " in that slot" : "");
-}
-
-static int judge_selection(const struct vector *v, const struct vector_tensor *ref, const void *got,
-                           struct vector_verdict *verdict, struct err *err)
-{
-    const int64_t width = width_of(ref), rows = width > 0 ? ref->elements / width : 0;
-    int32_t *ids;
-    int ret = 0;
-
-    if (ref->dtype != SAB_I32 || ref->real)
-        return err_set(err, ERR_CONFIG, "%s: selection of '%s' can be judged for i32 ids only",
-                       v->path, ref->name);
-    ids = malloc(2 * (size_t)(width > 0 ? width : 1) * sizeof(*ids));
-    if (!ids)
-        return err_memory(err);
-    for (int64_t row = 0; row < rows && !ret; row++) {
-        const struct vector_accept *rule = row_rule(v, ref->name, row);
-
-        if (!rule || rule->rule == VECTOR_TIES)
-            ret = err_set(err, ERR_CONFIG, "%s: row %lld of '%s' has no rule set or order", v->path,
-                          (long long)row, ref->name);
-        else
-            judge_ids(ref, row, rule->rule == VECTOR_ORDER, got, ids, ids + width, verdict);
-    }
-    free(ids);
-    return ret;
 }
 
 int vector_judge_tensor(const struct vector *v, const struct vector_tensor *ref,
@@ -205,7 +133,7 @@ int vector_judge_tensor(const struct vector *v, const struct vector_tensor *ref,
 
     verdict->held++;
     if (tolerance->selection)
-        return judge_selection(v, ref, got, verdict, err);
+        return vector_judge_selection(v, ref, got, NULL, verdict, err);
     for (int64_t i = 0; i < ref->elements; i++)
         judge_element(ref, tolerance, got, i, &sums, verdict);
     if (tolerance->bits && !ref->real)
@@ -261,8 +189,15 @@ int vector_judge(const struct vector *v, const void *const out[SAB_MAX_TENSORS],
 
         if (!ref || place < 0 || !out[place] || (emulated && !same_arithmetic))
             continue;
-        if (vector_judge_tensor(v, ref, &v->tolerance[i], out[place], verdict, err) < 0)
+        if (v->tolerance[i].selection) {
+            const int32_t ids = sab_tensor_find(spec, VECTOR_IDS);
+
+            verdict->held++;
+            if (vector_judge_selection(v, ref, out[place], ids < 0 ? NULL : out[ids], verdict, err))
+                return -1;
+        } else if (vector_judge_tensor(v, ref, &v->tolerance[i], out[place], verdict, err) < 0) {
             return -1;
+        }
     }
     return 0;
 }

@@ -117,6 +117,27 @@ static struct recipe ids_recipe(int64_t pattern)
     return r;
 }
 
+/* Every distribution of scores in every type, with lengths of each kind in turn. */
+static struct recipe scores_recipe(int64_t data, int32_t dtype)
+{
+    return (struct recipe){.kind = RECIPE_SCORES,
+                           .dtype = dtype,
+                           .seed = 14,
+                           .rank = 2,
+                           .shape = {84, 1003},
+                           .p = {[SCORES_DATA] = data,
+                                 [SCORES_COLUMNS] = 1003,
+                                 [SCORES_SLOTS] = 65,
+                                 [SCORES_NEXT_N] = 2,
+                                 [SCORES_LENGTHS] = data % (ROW_LENGTHS_EMPTY + 1),
+                                 [SCORES_LENGTH_SEED] = 7,
+                                 [SCORES_ROWS] = 84,
+                                 [SCORES_TOKENS] = 28,
+                                 [SCORES_RATIO] = 4,
+                                 [SCORES_OFFSET] = 3900,
+                                 [SCORES_SHARD] = 2}};
+}
+
 static void recipe_case(struct tap *t, struct pair *p, const struct recipe *r)
 {
     uint64_t bytes = numfmt_size(r->dtype), here = 0, there = 1;
@@ -149,7 +170,29 @@ static void test_recipes(struct tap *t, struct pair *p)
     for (int64_t pattern = IDS_UNIQUE; pattern <= IDS_INVALID; pattern++) {
         r = ids_recipe(pattern);
         recipe_case(t, p, &r);
+        r.p[IDS_BATCH_ROWS] = 100;
+        recipe_case(t, p, &r);
     }
+    for (int64_t data = SCORES_UNIFORM; data < SCORES_KINDS_NR; data++) {
+        static const int32_t dtypes[] = {SAB_F32, SAB_FP16, SAB_BF16};
+
+        for (int i = 0; i < 3; i++) {
+            r = scores_recipe(data, dtypes[i]);
+            recipe_case(t, p, &r);
+        }
+        r.kind = RECIPE_ROW_LENGTHS;
+        r.dtype = SAB_I32;
+        r.rank = 1;
+        r.shape[0] = 42;
+        recipe_case(t, p, &r);
+    }
+    r = (struct recipe){.kind = RECIPE_SEGMENTS,
+                        .dtype = SAB_I32,
+                        .seed = 15,
+                        .rank = 1,
+                        .shape = {101},
+                        .p = {33, 100}};
+    recipe_case(t, p, &r);
 }
 
 static void test_digest_lengths(struct tap *t, struct pair *p)

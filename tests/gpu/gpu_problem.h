@@ -185,6 +185,9 @@ static inline int rig_problem_open(struct rig *rig, struct rig_problem *rp, stru
         sab_contiguous(to);
         if (rp->pad && rig_is_free(rp, t))
             rig_pad(to, rp->pad);
+        /* scores: a row stride that is a multiple of 4 whatever the columns */
+        if (strcmp(rp->p.spec->tensors[t].strided, "rows4") == 0 && o->shape[o->rank - 1] % 4)
+            rig_pad(to, 4 - o->shape[o->rank - 1] % 4);
         bytes += (uint64_t)sab_tensor_bytes(to);
         if (device_alloc(rig->dev, bytes ? bytes : 1, &rp->base[t], err) < 0 ||
             device_fill(rig->dev, rp->base[t], RIG_GUARD_BYTE, bytes, err) < 0)
@@ -297,7 +300,7 @@ static inline int rig_digest(struct rig *rig, struct rig_problem *rp, uint64_t *
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
         if (!rig_is_output(rp, t) || rp->kept[t])
             continue;
-        if (device_digest(rig->dev, rp->tensor[t].data, rp->p.tensor[t].bytes, &one, err) < 0)
+        if (device_digest(rig->dev, rp->tensor[t].data, rig_bytes(rp, t), &one, err) < 0)
             return -1;
         *digest = *digest * 0x9e3779b97f4a7c15u + one;
     }

@@ -134,6 +134,30 @@ static inline void rig_sab_problem(const struct rig *rig, const struct rig_probl
                                 .multiprocessors = device_info(rig->dev)->multiprocessors};
 }
 
+/* An output to the host, its rows packed. */
+static inline int rig_bring(struct rig *rig, const struct rig_problem *rp, uint32_t t,
+                            struct err *err)
+{
+    const struct sab_tensor *from = &rp->tensor[t];
+    const size_t size = sab_dtype_size(from->dtype);
+    const size_t row = (size_t)(from->rank > 0 ? from->shape[from->rank - 1] : 1) * size;
+    const size_t bytes = rig_bytes(rp, t), packed = rp->p.tensor[t].bytes;
+    char *host;
+    int rc;
+
+    if (bytes == packed)
+        return device_download(rig->dev, rp->out[t], from->data, bytes, err);
+    host = malloc(bytes + 1);
+    if (!host)
+        return err_memory(err);
+    rc = device_download(rig->dev, host, from->data, bytes, err);
+    for (size_t i = 0; rc == 0 && i < packed / row; i++)
+        memcpy((char *)rp->out[t] + i * row, host + i * (size_t)from->stride[from->rank - 2] * size,
+               row);
+    free(host);
+    return rc;
+}
+
 static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
                                 const struct sab_kernel *row, void *plan, rig_fill_fn fill,
                                 void *ctx, struct err *err)
@@ -142,8 +166,7 @@ static inline int rig_with_plan(struct rig *rig, struct rig_problem *rp,
         rig_launch(row, plan, device_stream(rig->dev), err) < 0 || device_sync(rig->dev, err) < 0)
         return -1;
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++)
-        if (rig_is_output(rp, t) && device_download(rig->dev, rp->out[t], rp->tensor[t].data,
-                                                    rp->p.tensor[t].bytes, err) < 0)
+        if (rig_is_output(rp, t) && rig_bring(rig, rp, t, err) < 0)
             return -1;
     if (!rig->quick && (row->flags & SAB_KERNEL_DETERMINISTIC) &&
         rig_repeats(rig, rp, row, plan, err) < 0)

@@ -1,0 +1,66 @@
+#include "reference.h"
+#include "row.h"
+
+static int needs_no_workspace(const struct sab_problem *problem, uint64_t *bytes,
+                              struct sab_message *msg)
+{
+    (void)problem;
+    (void)msg;
+    *bytes = 0;
+    return SAB_OK;
+}
+
+static int indexer_supports(const struct sab_problem *problem, struct sab_message *msg)
+{
+    return score_dense_reference_supports(problem, 0, msg);
+}
+
+static int indexer_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
+                        void **plan, struct sab_message *msg)
+{
+    (void)workspace;
+    return score_dense_reference_plan(problem, 0, plan, msg);
+}
+
+static int attention_supports(const struct sab_problem *problem, struct sab_message *msg)
+{
+    return score_dense_reference_supports(problem, 1, msg);
+}
+
+static int attention_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
+                          void **plan, struct sab_message *msg)
+{
+    (void)workspace;
+    return score_dense_reference_plan(problem, 1, plan, msg);
+}
+
+/* sab_library() lists them */
+extern const struct sab_kernel score_dense_indexer_reference_row,
+    score_dense_attention_reference_row;
+const struct sab_kernel score_dense_indexer_reference_row = {
+    SAB_ROW(score_dense_indexer),
+    .name = "reference",
+    .help = "by the definition: a block a row, sums of doubles",
+    .device = SAB_DEVICE_CUDA,
+    .targets = SCORE_DENSE_REFERENCE_TARGETS,
+    .flags = SAB_KERNEL_DETERMINISTIC | SAB_KERNEL_REFERENCE,
+    .supports = indexer_supports,
+    .workspace_size = needs_no_workspace,
+    .plan = indexer_plan,
+    .launch = score_dense_reference_launch,
+    .free = score_dense_reference_free,
+};
+
+const struct sab_kernel score_dense_attention_reference_row = {
+    SAB_ROW(score_dense_attention),
+    .name = "reference",
+    .help = "by the definition: a block a row, sums of doubles",
+    .device = SAB_DEVICE_CUDA,
+    .targets = SCORE_DENSE_REFERENCE_TARGETS,
+    .flags = SAB_KERNEL_DETERMINISTIC | SAB_KERNEL_REFERENCE,
+    .supports = attention_supports,
+    .workspace_size = needs_no_workspace,
+    .plan = attention_plan,
+    .launch = score_dense_reference_launch,
+    .free = score_dense_reference_free,
+};
