@@ -21,6 +21,7 @@ extern const struct sab_kernel sage_quant_q_vector_row, sage_quant_kv_vector_row
 extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
+extern const struct sab_kernel indexer_topk_vector_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -40,6 +41,7 @@ static const struct sab_kernel dsa_fwd_wgmma_row = SAB_ABSENT_ROW(dsa_fwd, "wgmm
 static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "reference");
 static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
 static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmma");
+static const struct sab_kernel indexer_topk_vector_row = SAB_ABSENT_ROW(indexer_topk, "vector");
 #endif
 
 /* clang-format off */
@@ -63,6 +65,7 @@ static const struct sab_kernel *const kernels[] = {
     &dsa_bwd_reference_row,
     &dsa_bwd_mma_row,
     &dsa_bwd_wgmma_row,
+    &indexer_topk_vector_row,
 };
 /* clang-format on */
 
