@@ -116,8 +116,7 @@ static cudaError_t choose_kernel(struct vector_plan *p, const struct sab_problem
         choose(p, kernels->alone, TOPK_NARROW, 1, TOPK_PASSING);
         error = prepare(p, most);
     }
-    const int64_t at_once = INT32_MAX / p->args.cluster;
-    p->blocks = (unsigned)((rows < at_once ? rows : at_once) * p->args.cluster);
+    p->blocks = (unsigned)rows * p->args.cluster; /* clusters are for few rows */
     struct cudaFuncAttributes attributes;
     return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, p->kernel) : error;
 }
@@ -129,6 +128,9 @@ static int init_call(struct indexer_topk_call *call, const struct sab_problem *p
 
     if (status != SAB_OK)
         return status;
+    if (call->rows > INT32_MAX)
+        return sab_say(msg, SAB_UNSUPPORTED, "values_in: at most %d rows are served, given %lld",
+                       INT32_MAX, (long long)call->rows);
     return indexer_topk_call_check_arch(problem, INDEXER_TOPK_VECTOR_TARGETS, msg);
 }
 

@@ -215,6 +215,27 @@ __device__ __forceinline__ threshold compact(topk_shared &s, pair_buffer &buffer
             tie_break == TIE_ANY ? 0xffffffffu : chosen.id_from};
 }
 
+/* The first warp, which has more lanes than there are edges: they open the buffer. */
+template <class T>
+__device__ __forceinline__ void pass_edges(topk_shared &s, const pair_buffer &buffer,
+                                           const row_share<T> &share, const threshold &at)
+{
+    const uint32_t lane = threadIdx.x;
+    float x = 0.0f;
+
+    if (lane < share.edges)
+        x = T::value(share.row[share.edge_id(lane)]);
+    const bool mine = lane < share.edges && !(x < at.loose);
+    const uint32_t all = __ballot_sync(0xffffffffu, mine);
+    if (mine)
+        buffer.pairs[__popc(all & ((1u << lane) - 1))] =
+            make_uint2(__float_as_uint(x), share.edge_id(lane));
+    if (lane == 0) {
+        s.used = __popc(all);
+        s.kept = NOT_FULL;
+    }
+}
+
 /* All of a share against a threshold. Returns the number of items of this block. */
 template <class T, int THREADS>
 __device__ __forceinline__ uint32_t pass_share(topk_shared &s, pair_buffer &buffer,
@@ -226,24 +247,10 @@ __device__ __forceinline__ uint32_t pass_share(topk_shared &s, pair_buffer &buff
     uint32_t next = threadIdx.x / 32;
 
     buffer.settled = 0;
-    if (threadIdx.x == 0) {
-        s.used = 0;
-        s.kept = NOT_FULL;
-    }
+    __syncthreads();      /* before `used` of an earlier pass is lost */
+    if (threadIdx.x < 32) /* before the others may fill the buffer */
+        pass_edges<T>(s, buffer, share, at);
     __syncthreads();
-    if (threadIdx.x < 32) { /* the edges are fewer than a warp's lanes */
-        uint32_t bits = 0, place = 0;
-        bool mine = threadIdx.x < share.edges;
-
-        if (mine) {
-            const float x = T::value(share.row[share.edge_id(threadIdx.x)]);
-            bits = __float_as_uint(x);
-            mine = !(x < at.loose);
-        }
-        reserve(s, buffer.capacity, mine, place);
-        if (mine)
-            buffer.pairs[place] = make_uint2(bits, share.edge_id(threadIdx.x));
-    }
     for (;;) {
         next = pass_groups<T, THREADS>(s, buffer, share, at, tie_break, groups, next);
         if (!__syncthreads_or(next < groups))
@@ -277,12 +284,16 @@ __device__ __forceinline__ share_items pass_row(topk_shared &s, uint8_t *buffer_
 {
     pair_buffer buffer = {reinterpret_cast<uint2 *>(buffer_at),
                           bytes / static_cast<uint32_t>(sizeof(uint2)), 0};
-    uint32_t key = estimate<T, THREADS, CLUSTER>(s, share, k, cluster);
-    uint32_t nr = pass_share<T, THREADS>(s, buffer, share, threshold_at(key), k, tie_break);
+    uint32_t key = estimate<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer_at), share,
+                                                 k, cluster);
+    uint32_t nr;
 
-    while (key != 0 && items_of_row<CLUSTER>(s, nr, cluster) < k) {
-        key = 0; /* too high: once more, without */
+#pragma unroll 1
+    for (;;) {
         nr = pass_share<T, THREADS>(s, buffer, share, threshold_at(key), k, tie_break);
+        if (key == 0 || items_of_row<CLUSTER>(s, nr, cluster) >= k)
+            break;
+        key = 0; /* too high: once more, without */
     }
     settle<THREADS>(buffer, nr, low, high);
     find_range<THREADS, CLUSTER>(s, cluster, low, high);
@@ -291,22 +302,30 @@ __device__ __forceinline__ share_items pass_row(topk_shared &s, uint8_t *buffer_
 
 /* ---- rows ---- */
 
+/* Read anew each time: what follows from it is not worth registers meanwhile. */
+__device__ __forceinline__ uint32_t block_number()
+{
+    uint32_t number;
+
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+    return number;
+}
+
 template <class T, int THREADS, bool CLUSTER>
-__device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s, uint8_t *buffer,
-                                          int64_t number)
+__device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s, uint8_t *buffer)
 {
     const indexer_topk_call &c = args.c;
     const uint32_t cluster = CLUSTER ? args.cluster : 1, rank = row_rank<CLUSTER>();
+    const uint32_t number = block_number() / cluster;
     const uint32_t k = static_cast<uint32_t>(c.slots);
     const uint32_t length = static_cast<uint32_t>(indexer_topk_length(&c, number));
-    const row_results<T> to(c, number);
     uint32_t low, high;
 
     if (length <= k) {
-        write_short<T>(c, to, length, rank, cluster);
+        write_short<T>(c, row_results<T>(c, number), length, rank, cluster);
         return;
     }
-    const row_share<T> share(to.row, length, rank, cluster);
+    const row_share<T> share(row_results<T>(c, number).row, length, rank, cluster);
     const bool stays = share.most(cluster) * sizeof(uint32_t) <= args.buffer_bytes;
     const share_items items =
         stays ? load_share<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer), share,
@@ -315,24 +334,22 @@ __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s,
                                               cluster, low, high);
     const selection chosen =
         select_items<THREADS, CLUSTER>(s, cluster, items, low, high, k, c.tie_break);
-    write_selected<T, THREADS, CLUSTER>(s, c, to, items, chosen, cluster);
+    write_selected<T, THREADS, CLUSTER>(s, c, row_results<T>(c, block_number() / cluster), items,
+                                        chosen, cluster);
 }
 
 template <class T, int THREADS, bool CLUSTER>
-__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? 4 : 1)
+__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 1)
     indexer_topk_vector(const __grid_constant__ topk_args args)
 {
     extern __shared__ __align__(16) uint8_t shared[];
     topk_shared &s = *reinterpret_cast<topk_shared *>(shared);
-    const int64_t cluster = CLUSTER ? args.cluster : 1, step = gridDim.x / cluster;
-
     for (uint32_t i = threadIdx.x; i < TOPK_BINS; i += THREADS)
         s.bins[i] = 0;
     __syncthreads();
-    for (int64_t row = blockIdx.x / cluster; row < args.c.rows; row += step) {
-        serve_row<T, THREADS, CLUSTER>(args, s, shared + TOPK_ROOM, row);
-        row_barrier<CLUSTER>(); /* the next row, or the end, while nobody reads here */
-    }
+    serve_row<T, THREADS, CLUSTER>(args, s, shared + TOPK_ROOM);
+    if constexpr (CLUSTER)
+        row_barrier<true>(); /* others may still be reading here */
 }
 
 } // namespace topk

@@ -137,7 +137,7 @@ struct share_items {
     template <class F> __device__ __forceinline__ void each(const F &f) const
     {
         if (pairs) {
-#pragma unroll 4
+#pragma unroll 2
             for (uint32_t i = threadIdx.x; i < nr; i += blockDim.x) {
                 const uint2 pair = pairs[i];
                 f(pair.x, pair.y);

@@ -15,6 +15,27 @@ namespace topk
 
 /* ---- a share that stays ---- */
 
+/* The keys of one vector, whose range grows. */
+template <class T>
+__device__ __forceinline__ void load_keys(uint32_t *keys, uint32_t at, const uint4 *from,
+                                          uint32_t &low, uint32_t &high)
+{
+    float x[T::VECTOR];
+    uint32_t key[T::VECTOR];
+
+    T::unpack(x, load_vector(from));
+#pragma unroll
+    for (int i = 0; i < T::VECTOR; i++) {
+        key[i] = key_of(x[i]);
+        low = min(low, key[i]);
+        high = max(high, key[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < T::VECTOR; i += 4)
+        *reinterpret_cast<uint4 *>(keys + at * T::VECTOR + i) =
+            make_uint4(key[i], key[i + 1], key[i + 2], key[i + 3]);
+}
+
 /* Keys of the share, and their range over the row. */
 template <class T, int THREADS, bool CLUSTER>
 __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys,
@@ -25,23 +46,9 @@ __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys
 
     low = 0xffffffffu;
     high = 0;
-#pragma unroll 4
-    for (uint32_t v = threadIdx.x; v < share.nr; v += THREADS) {
-        float x[T::VECTOR];
-        uint32_t key[T::VECTOR];
-
-        T::unpack(x, load_vector(share.vectors + v));
-#pragma unroll
-        for (int i = 0; i < T::VECTOR; i++) {
-            key[i] = key_of(x[i]);
-            low = min(low, key[i]);
-            high = max(high, key[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < T::VECTOR; i += 4)
-            *reinterpret_cast<uint4 *>(keys + v * T::VECTOR + i) =
-                make_uint4(key[i], key[i + 1], key[i + 2], key[i + 3]);
-    }
+#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 8 / T::VECTOR)
+    for (uint32_t v = threadIdx.x; v < share.nr; v += THREADS)
+        load_keys<T>(keys, v, share.vectors + v, low, high);
     if (threadIdx.x < share.edges) {
         const uint32_t key = key_of(T::value(share.row[share.edge_id(threadIdx.x)]));
 
@@ -58,49 +65,58 @@ __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys
 
 /* ---- a threshold ---- */
 
-/* A key that somewhat more than `k` elements of the row are expected to reach: of the sample, as
- * many as their share plus four standard deviations. The sample is pieces of 64 bytes, one at
+/* Vectors of a sample that each thread loads; never more than a buffer of elements that pass has
+ * room for. */
+template <class T, int THREADS> __device__ __forceinline__ uint32_t sample_vectors(uint32_t cluster)
+{
+    const uint32_t vectors = TOPK_SAMPLE / (THREADS * T::VECTOR * cluster);
+
+    return vectors < 1 ? 1 : vectors;
+}
+
+/* The keys of a sample of the share, and their range over the row: pieces of 64 bytes, one at
  * a scrambled place of each of many equal stretches. */
 template <class T, int THREADS, bool CLUSTER>
-__device__ __forceinline__ uint32_t estimate(topk_shared &s, const row_share<T> &share, uint32_t k,
-                                             uint32_t cluster)
+__device__ __forceinline__ share_items load_sample(topk_shared &s, uint32_t *keys,
+                                                   const row_share<T> &share, uint32_t cluster,
+                                                   uint32_t &low, uint32_t &high)
 {
-    constexpr int most = TOPK_SAMPLE / TOPK_NARROW / T::VECTOR; /* vectors of a thread */
-    constexpr uint32_t all = THREADS * T::VECTOR;
-    const int vectors = max(1, min(most, static_cast<int>(TOPK_SAMPLE / (all * cluster))));
+    const uint32_t vectors = sample_vectors<T, THREADS>(cluster);
     const uint32_t pieces = vectors * (THREADS / 4), blocks = share.nr / 4;
-    uint32_t key[most * T::VECTOR], low = 0xffffffffu, high = 0;
 
-#pragma unroll
-    for (int i = 0; i < most; i++) {
+    low = 0xffffffffu;
+    high = 0;
+#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 1)
+    for (uint32_t i = 0; i < vectors; i++) {
         const uint32_t piece = threadIdx.x / 4 + i * (THREADS / 4);
         const uint32_t from = static_cast<uint32_t>(static_cast<uint64_t>(piece) * blocks / pieces);
         const uint32_t place = from + __umulhi(piece * 2654435761u, blocks / pieces);
-        uint4 v = make_uint4(0, 0, 0, 0);
-        float x[T::VECTOR];
 
-        if (i < vectors)
-            v = load_vector(share.vectors + 4 * place + threadIdx.x % 4);
-        T::unpack(x, v);
-#pragma unroll
-        for (int j = 0; j < T::VECTOR; j++) {
-            key[i * T::VECTOR + j] = i < vectors ? key_of(x[j]) : 0;
-            low = i < vectors ? min(low, key[i * T::VECTOR + j]) : low;
-            high = max(high, key[i * T::VECTOR + j]);
-        }
+        load_keys<T>(keys, threadIdx.x + i * THREADS, share.vectors + 4 * place + threadIdx.x % 4,
+                     low, high);
     }
-    const float expected = static_cast<float>(all * vectors * cluster) * static_cast<float>(k) /
+    find_range<THREADS, CLUSTER>(s, cluster, low, high);
+    return {keys, nullptr, vectors * THREADS * T::VECTOR, 0, 0, 0, 0, 0};
+}
+
+/* A key that somewhat more than `k` elements of the row are expected to reach: of the sample, as
+ * many as their share plus four standard deviations. */
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ uint32_t estimate(topk_shared &s, uint32_t *keys,
+                                             const row_share<T> &share, uint32_t k,
+                                             uint32_t cluster)
+{
+    uint32_t low, high;
+    const share_items sample = load_sample<T, THREADS, CLUSTER>(s, keys, share, cluster, low, high);
+    const float expected = static_cast<float>(sample.nr * cluster) * static_cast<float>(k) /
                            static_cast<float>(share.length);
     const uint32_t rank = static_cast<uint32_t>(expected + 4.0f * sqrtf(expected)) + 4;
-    if (rank > all * vectors * cluster)
+
+    if (rank > sample.nr * cluster)
         return 0;
-    find_range<THREADS, CLUSTER>(s, cluster, low, high);
-    return find_rank<THREADS, CLUSTER>(s, cluster, low, high, rank, rank / 16,
-                                       [&](const auto &f) {
-#pragma unroll
-                                           for (int i = 0; i < most * T::VECTOR; i++)
-                                               f(key[i]);
-                                       })
+    return find_rank<THREADS, CLUSTER>(
+               s, cluster, low, high, rank, rank / 16,
+               [&](const auto &f) { sample.each([&](uint32_t key, uint32_t) { f(key); }); })
         .low;
 }
 
