@@ -34,27 +34,33 @@ __device__ __forceinline__ log_sum sum_row(const float *row, int64_t limit)
     log_sum mine = {-INFINITY, 0.0f};
 
     for (int64_t i = 4 * static_cast<int64_t>(threadIdx.x); i < limit; i += 4 * THREADS) {
-        const float4 four = *reinterpret_cast<const float4 *>(row + i);
-        const float x[4] = {four.x, four.y, four.z, four.w};
-        float scaled[4], top = -INFINITY, sum = 0.0f;
+        float x[4], top = -INFINITY, sum = 0.0f;
 
+        if (i + 4 <= limit) {
+            const float4 four = *reinterpret_cast<const float4 *>(row + i);
+            x[0] = four.x;
+            x[1] = four.y;
+            x[2] = four.z;
+            x[3] = four.w;
+        } else {
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            scaled[j] = i + j < limit ? x[j] * LOG2_E : -INFINITY;
-            top = fmaxf(top, scaled[j]);
+            for (int j = 0; j < 4; j++)
+                x[j] = i + j < limit ? row[i + j] : -INFINITY;
         }
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            top = fmaxf(top, x[j]);
+        top *= LOG2_E;
         if (top == -INFINITY)
             continue;
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            sum += sab::exp2_approximate(scaled[j] - top);
+            sum += sab::exp2_approximate(fmaf(x[j], LOG2_E, -top));
         mine.add(top, sum);
     }
     return mine;
 }
 
-/* Scores that a thread reads as a vector end inside the row's stride, a multiple of 4, or inside
- * the last 16 bytes of a single row. */
 __global__ void __launch_bounds__(THREADS)
     indexer_lse(const __grid_constant__ struct indexer_fwd_call c)
 {
