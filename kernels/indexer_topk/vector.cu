@@ -47,11 +47,12 @@ static void choose(struct vector_plan *p, topk_kernel_fn kernel, unsigned thread
     p->shared_bytes = (int)(TOPK_ROOM + p->args.buffer_bytes);
 }
 
-/* Also makes the driver load the kernel, so that a first launch can be captured. */
-static cudaError_t prepare(const struct vector_plan *p)
+/* Attributes belong to a kernel, not to a plan: they are the same for every plan. Setting them also
+ * makes the driver load the kernel, so that a first launch can be captured. */
+static cudaError_t prepare(const struct vector_plan *p, int shared_most)
 {
-    cudaError_t error = cudaFuncSetAttribute(p->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             p->shared_bytes);
+    cudaError_t error =
+        cudaFuncSetAttribute(p->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_most);
 
     if (error == cudaSuccess && p->args.cluster > 8)
         error = cudaFuncSetAttribute(p->kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
