@@ -22,6 +22,7 @@ extern const struct sab_kernel copy_vector_row;
 extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_wgmma_row;
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 extern const struct sab_kernel indexer_topk_vector_row;
+extern const struct sab_kernel indexer_fwd_mma_row, indexer_fwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -42,6 +43,8 @@ static const struct sab_kernel dsa_bwd_reference_row = SAB_ABSENT_ROW(dsa_bwd, "
 static const struct sab_kernel dsa_bwd_mma_row = SAB_ABSENT_ROW(dsa_bwd, "mma");
 static const struct sab_kernel dsa_bwd_wgmma_row = SAB_ABSENT_ROW(dsa_bwd, "wgmma");
 static const struct sab_kernel indexer_topk_vector_row = SAB_ABSENT_ROW(indexer_topk, "vector");
+static const struct sab_kernel indexer_fwd_mma_row = SAB_ABSENT_ROW(indexer_fwd, "mma");
+static const struct sab_kernel indexer_fwd_wgmma_row = SAB_ABSENT_ROW(indexer_fwd, "wgmma");
 #endif
 
 /* clang-format off */
@@ -66,6 +69,8 @@ static const struct sab_kernel *const kernels[] = {
     &dsa_bwd_mma_row,
     &dsa_bwd_wgmma_row,
     &indexer_topk_vector_row,
+    &indexer_fwd_mma_row,
+    &indexer_fwd_wgmma_row,
 };
 /* clang-format on */
 

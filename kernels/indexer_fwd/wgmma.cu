@@ -1,6 +1,5 @@
 /*
- * wgmma.cu - the host side of indexer_fwd/wgmma: limits, tensor maps by value, how the keys of a
- * block of rows are split.
+ * wgmma.cu - the host side of indexer_fwd/wgmma: tensor maps by value, the kernel of a call.
  */
 #include "wgmma.h"
 
@@ -32,25 +31,6 @@ static const struct indexer_wgmma_kernel *kernel_of(const struct indexer_fwd_cal
     }
 }
 
-/* Rows of q and k, columns and items are 32-bit numbers. */
-static int check_limits(const struct indexer_fwd_call *c, struct sab_message *msg)
-{
-    const int64_t most = INT32_MAX - 2 * INDEXER_COLUMNS;
-
-    if (c->precision == INDEXER_MXFP8)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "precision: this kernel serves bf16 and fp8, given mxfp8");
-    if (c->rows > most / c->heads)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "q: at most %lld rows of %d heads are served, given %lld",
-                       (long long)(most / c->heads), c->heads, (long long)c->rows);
-    if (c->keys > most || c->columns > most)
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "k: at most %lld keys and columns are served, given %lld and %lld",
-                       (long long)most, (long long)c->keys, (long long)c->columns);
-    return SAB_OK;
-}
-
 static int init_call(struct indexer_fwd_call *call, const struct sab_problem *problem,
                      unsigned flags, struct sab_message *msg)
 {
@@ -59,7 +39,10 @@ static int init_call(struct indexer_fwd_call *call, const struct sab_problem *pr
     if (status == SAB_OK)
         status = indexer_fwd_call_check_arch(problem, INDEXER_FWD_WGMMA_TARGETS, msg);
     if (status == SAB_OK)
-        status = check_limits(call, msg);
+        status = indexer_items_check(call, msg);
+    if (status == SAB_OK && call->precision == INDEXER_MXFP8)
+        status = sab_say(msg, SAB_UNSUPPORTED,
+                         "precision: this kernel serves bf16 and fp8, given mxfp8");
     return status;
 }
 
@@ -106,31 +89,10 @@ static int encode_scales(CUtensorMap *map, const struct indexer_fwd_call *c,
     return sab_map_encode(map, &shape, msg);
 }
 
-/* Parts of the keys of each block of rows, so that the longest of the blocks of threads, all of
- * whose items are taken to be whole ones, has the least to do; an item costs 3/4 of a tile. */
-static uint32_t choose_splits(const struct indexer_fwd_call *c, uint64_t blocks,
-                              uint64_t multiprocessors)
-{
-    const uint64_t tiles = ((uint64_t)c->columns + INDEXER_KEYS - 1) / INDEXER_KEYS;
-    uint64_t least = UINT64_MAX;
-    uint32_t best = 1;
-
-    for (uint32_t splits = 1; splits <= 64 && splits <= tiles; splits++) {
-        const uint64_t turns = (blocks * splits + multiprocessors - 1) / multiprocessors;
-        const uint64_t cost = turns * (4 * ((tiles + splits - 1) / splits) + 3);
-
-        if (cost < least && blocks * splits < INT32_MAX) {
-            least = cost;
-            best = splits;
-        }
-    }
-    return best;
-}
-
-static int prepare(struct wgmma_plan *plan, int32_t multiprocessors, struct sab_message *msg)
+static int prepare(struct wgmma_plan *plan, struct sab_message *msg)
 {
     struct indexer_wgmma_args *args = &plan->args;
-    const struct indexer_fwd_call *c = &args->c;
+    const struct indexer_fwd_call *c = &args->items.c;
     int status = encode_rows(&args->q, "q", c->q, c->rows * c->heads, INDEXER_COLUMNS, c, msg);
 
     if (status == SAB_OK)
@@ -139,14 +101,6 @@ static int prepare(struct wgmma_plan *plan, int32_t multiprocessors, struct sab_
         status = encode_scales(&args->k_scale, c, msg);
     if (status != SAB_OK)
         return status;
-    args->tokens = (uint32_t)(INDEXER_COLUMNS / c->heads);
-    args->blocks = (uint32_t)((c->rows + args->tokens - 1) / args->tokens);
-    args->splits = choose_splits(c, args->blocks, (uint64_t)multiprocessors);
-    args->strip = !c->packed && c->seqlen_q % args->tokens == 0
-                      ? (uint32_t)(c->seqlen_q / args->tokens)
-                      : args->blocks;
-    const int64_t items = (int64_t)args->blocks * args->splits;
-    plan->blocks = (unsigned)(items < multiprocessors ? items : multiprocessors);
     plan->kernel = kernel_of(c);
     /* Also makes the driver load the kernels, so that a first launch can be captured. */
     status =
@@ -181,8 +135,8 @@ int indexer_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_b
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     *p = {};
-    p->args.c = call;
-    status = prepare(p, problem->multiprocessors, msg);
+    p->blocks = indexer_items_init(&p->args.items, &call, (unsigned)problem->multiprocessors);
+    status = prepare(p, msg);
     if (status != SAB_OK) {
         free(p);
         return status;
@@ -202,7 +156,7 @@ int indexer_fwd_wgmma_launch(void *plan, void *stream, struct sab_message *msg)
                                 "launch indexer_fwd/wgmma", msg);
 
     if (status == SAB_OK)
-        status = sab_cuda_check(indexer_lse_launch(&p->args.c, on), "launch lse", msg);
+        status = sab_cuda_check(indexer_lse_launch(&p->args.items.c, on), "launch lse", msg);
     return status;
 }
 

@@ -7,27 +7,19 @@
 
 #include <cuda.h>
 
-#include "indexer_fwd_call.h"
+#include "mma_items.h"
 
 enum {
-    INDEXER_COLUMNS = 256,       /* (query, head) pairs of an item */
-    INDEXER_KEYS = 128,          /* of a tile */
-    INDEXER_TOKENS = 16,         /* most queries of an item: 256 / 16 heads */
     INDEXER_SEGMENT_BYTES = 128, /* of a row, the width of the swizzle */
     INDEXER_WGMMA_THREADS = 384, /* two groups that compute, one that loads and fills */
     INDEXER_WGMMA_FILLING = 96,  /* of the third one */
 };
 
-/* An item is 256 (query, head) pairs and one of `splits` parts of the keys that they see. */
 struct indexer_wgmma_args {
     CUtensorMap q;       /* u8 or u16 [rows*heads,128], boxes of 256 rows x 128 bytes, swizzled */
     CUtensorMap k;       /* the same, boxes of 128 rows */
     CUtensorMap k_scale; /* f32 [keys], boxes of 128; fp8 alone */
-    struct indexer_fwd_call c;
-    uint32_t tokens; /* 256 / heads */
-    uint32_t blocks; /* of `tokens` rows */
-    uint32_t splits;
-    uint32_t strip; /* blocks of a batch, where batches are whole blocks, else `blocks` */
+    struct indexer_items items;
 };
 
 typedef void (*indexer_wgmma_fn)(const struct indexer_wgmma_args);

@@ -62,9 +62,9 @@ template <class P, int HEADS> struct scorer {
 #pragma unroll
         for (int i = 0; i < NR; i++) {
             const int32_t end = note.limit[first + i];
-            row[i] = args.c.scores + (note.first_row + first + i) * args.c.stride + key;
+            row[i] = args.items.c.scores + (note.first_row + first + i) * args.items.c.stride + key;
             limit[i] = end - static_cast<int32_t>(key);
-            columns[i] = end < 0 ? 0 : static_cast<int32_t>(args.c.columns - key);
+            columns[i] = end < 0 ? 0 : static_cast<int32_t>(args.items.c.columns - key);
         }
     }
 
@@ -80,8 +80,8 @@ template <class P, int HEADS> struct scorer {
     {
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            factor[half] =
-                P::SCALED ? args.c.factor * s.k_scale[k.at][64 * half + key] : args.c.factor;
+            factor[half] = P::SCALED ? args.items.c.factor * s.k_scale[k.at][64 * half + key]
+                                     : args.items.c.factor;
     }
 
     /* The 64 keys from `from` on. */
@@ -182,7 +182,9 @@ __global__ void __launch_bounds__(INDEXER_WGMMA_THREADS, 1)
         if (warp == 8)
             loader<P, HEADS>{args, s, {}, {}, lane}.run_all();
         else
-            fill_rows(args, threadIdx.x - 9 * 32);
+            for_runs(args.items, [&](const row_run &run, uint32_t split) {
+                fill_run(args.items, run, split, threadIdx.x - 9 * 32, INDEXER_WGMMA_FILLING);
+            });
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         const uint32_t key = 16 * (warp % 4) + lane / 4 + 8 * (lane % 2);

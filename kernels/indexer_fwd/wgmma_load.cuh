@@ -6,7 +6,8 @@
 #define INDEXER_FWD_WGMMA_LOAD_CUH
 
 #include "stage.cuh"
-#include "wgmma_item.cuh"
+#include "mma_items.cuh"
+#include "wgmma_args.h"
 
 namespace indexer
 {
@@ -21,6 +22,13 @@ struct bf16 {
     static constexpr int SEGMENTS = 2;
     static constexpr int STAGES = 3;
     static constexpr bool SCALED = false;
+};
+
+/* What the computing groups need to know of an item; written ahead. */
+struct item_note {
+    uint32_t first_row;            /* of the 256 / heads query rows */
+    uint32_t from, to;             /* tiles of keys; equal: there are no more items */
+    int32_t limit[INDEXER_TOKENS]; /* columns that a row sees; below 0: not a row of this item */
 };
 
 template <class P> struct wgmma_shared {
@@ -59,22 +67,6 @@ template <class P, int HEADS> struct loader {
     ring_turn<P::STAGES> k;
     uint32_t lane;
 
-    __device__ __forceinline__ float weight_at(uint32_t row, uint32_t head) const
-    {
-        const indexer_fwd_call &c = args.c;
-        const int64_t at = static_cast<int64_t>(row) * HEADS + head;
-        float w;
-
-        if (row >= c.rows)
-            return 0.0f;
-        if (c.w_f32)
-            w = static_cast<const float *>(c.w)[at];
-        else
-            w = __uint_as_float(static_cast<uint32_t>(static_cast<const uint16_t *>(c.w)[at])
-                                << 16);
-        return P::SCALED && c.q_scale ? w * static_cast<const float *>(c.q_scale)[at] : w;
-    }
-
     /* Queries, weights and limits of a run; or the end, where from == to. */
     __device__ __forceinline__ void note(const row_run &run, uint32_t first_row, uint32_t from,
                                          uint32_t to)
@@ -85,10 +77,10 @@ template <class P, int HEADS> struct loader {
         sab::barrier_wait(&s.q_empty[q.at], q.parity ^ 1);
         if (from < to) {
             if (lane < TOKENS)
-                note.limit[lane] = limit_at(args.c, run, first_row + lane);
+                note.limit[lane] = limit_at(args.items.c, run, first_row + lane);
 #pragma unroll
             for (uint32_t i = lane; i < INDEXER_COLUMNS; i += 32)
-                weight[i] = weight_at(first_row + i / HEADS, i % HEADS);
+                weight[i] = weight_at<HEADS>(args.items.c, first_row + i / HEADS, i % HEADS);
         }
         if (lane == 0) {
             note.first_row = first_row;
@@ -134,41 +126,17 @@ template <class P, int HEADS> struct loader {
 
     __device__ __forceinline__ void run_all()
     {
-        for_runs(args, [&](const row_run &run, uint32_t split) {
-            const uint64_t tiles = run.tiles;
-            const uint32_t from = static_cast<uint32_t>(tiles * split / args.splits);
-            const uint32_t to = static_cast<uint32_t>(tiles * (split + 1) / args.splits);
+        for_runs(args.items, [&](const row_run &run, uint32_t split) {
+            const tile_range tiles(args.items, run, split);
 
-            if (from == to)
+            if (tiles.from == tiles.to)
                 return;
-            note(run, run.begin / TOKENS * TOKENS, from, to);
-            keys(run, from, to);
+            note(run, run.begin / TOKENS * TOKENS, tiles.from, tiles.to);
+            keys(run, tiles.from, tiles.to);
         });
         note({}, 0, 0, 0);
     }
 };
-
-/* -inf into columns that no tile reaches. A row begins at a multiple of 16 bytes. */
-__device__ __forceinline__ void fill_rows(const indexer_wgmma_args &args, uint32_t thread)
-{
-    const uint32_t columns = static_cast<uint32_t>(args.c.columns);
-    const float4 none = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
-
-    for_runs(args, [&](const row_run &run, uint32_t split) {
-        const uint32_t from = run.tiles * INDEXER_KEYS;
-
-        if (split != 0 || from >= columns)
-            return;
-        for (uint32_t row = run.begin; row < run.end; row++) {
-            float *to = args.c.scores + row * args.c.stride;
-
-            for (uint32_t i = from + 4 * thread; i + 4 <= columns; i += 4 * INDEXER_WGMMA_FILLING)
-                *reinterpret_cast<float4 *>(to + i) = none;
-            if (thread < columns % 4)
-                to[columns / 4 * 4 + thread] = -INFINITY;
-        }
-    });
-}
 
 } // namespace indexer
 

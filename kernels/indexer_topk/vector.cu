@@ -54,6 +54,9 @@ static cudaError_t prepare(const struct vector_plan *p, int shared_most)
     cudaError_t error =
         cudaFuncSetAttribute(p->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_most);
 
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(p->kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
     if (error == cudaSuccess && p->args.cluster > 8)
         error = cudaFuncSetAttribute(p->kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     return error;

@@ -1,21 +1,14 @@
 /*
- * wgmma_item.cuh - the items of a block: which query rows and keys, in the order that loader,
- * filling warps and computing groups all keep.
+ * mma_items.cuh - the items of a block of threads: which query rows and keys, in the order that all
+ * of its warps keep.
  */
-#ifndef INDEXER_FWD_WGMMA_ITEM_CUH
-#define INDEXER_FWD_WGMMA_ITEM_CUH
+#ifndef INDEXER_FWD_MMA_ITEMS_CUH
+#define INDEXER_FWD_MMA_ITEMS_CUH
 
-#include "wgmma_args.h"
+#include "mma_items.h"
 
 namespace indexer
 {
-
-/* What the computing groups need to know of an item; written ahead. */
-struct item_note {
-    uint32_t first_row;            /* of the 256 / heads query rows */
-    uint32_t from, to;             /* tiles of keys; equal: there are no more items */
-    int32_t limit[INDEXER_TOKENS]; /* columns that a row sees; below 0: not a row of this item */
-};
 
 /* Rows of one batch or segment. */
 struct row_run {
@@ -61,7 +54,7 @@ __device__ __forceinline__ int32_t limit_at(const indexer_fwd_call &c, const row
 struct item_place {
     uint32_t block, split;
 
-    __device__ __forceinline__ item_place(const indexer_wgmma_args &args, uint32_t i)
+    __device__ __forceinline__ item_place(const indexer_items &args, uint32_t i)
     {
         const uint32_t n = i / args.splits, strips = args.blocks / args.strip;
 
@@ -72,8 +65,7 @@ struct item_place {
 
 /* f(run, split) for all runs of this block's items. These go there and back again over the blocks
  * of threads, so that long and short ones meet. */
-template <class F>
-__device__ __forceinline__ void for_runs(const indexer_wgmma_args &args, const F &f)
+template <class F> __device__ __forceinline__ void for_runs(const indexer_items &args, const F &f)
 {
     const uint32_t rows = static_cast<uint32_t>(args.c.rows), items = args.blocks * args.splits;
 
@@ -92,6 +84,58 @@ __device__ __forceinline__ void for_runs(const indexer_wgmma_args &args, const F
             row = run.end;
         }
     }
+}
+
+/* Tiles of a run that a split has. */
+struct tile_range {
+    uint32_t from, to;
+
+    __device__ __forceinline__ tile_range(const indexer_items &args, const row_run &run,
+                                          uint32_t split)
+    {
+        const uint64_t tiles = run.tiles;
+
+        from = static_cast<uint32_t>(tiles * split / args.splits);
+        to = static_cast<uint32_t>(tiles * (split + 1) / args.splits);
+    }
+};
+
+/* -inf into the columns of a run that no tile reaches, by `threads` threads. A row begins at
+ * a multiple of 16 bytes. */
+__device__ __forceinline__ void fill_run(const indexer_items &args, const row_run &run,
+                                         uint32_t split, uint32_t thread, uint32_t threads)
+{
+    const uint32_t columns = static_cast<uint32_t>(args.c.columns);
+    const uint32_t from = run.tiles * INDEXER_KEYS;
+    const float4 none = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+
+    if (split != 0 || from >= columns)
+        return;
+    for (uint32_t row = run.begin; row < run.end; row++) {
+        float *to = args.c.scores + row * args.c.stride;
+
+        for (uint32_t i = from + 4 * thread; i + 4 <= columns; i += 4 * threads)
+            *reinterpret_cast<float4 *>(to + i) = none;
+        if (thread < columns % 4)
+            to[columns / 4 * 4 + thread] = -INFINITY;
+    }
+}
+
+/* w, with q's scale where it is one of a whole row, of a (row, head) pair; 0 beyond the rows. */
+template <int HEADS>
+__device__ __forceinline__ float weight_at(const indexer_fwd_call &c, uint32_t row, uint32_t head)
+{
+    const int64_t at = static_cast<int64_t>(row) * HEADS + head;
+    float w;
+
+    if (row >= c.rows)
+        return 0.0f;
+    if (c.w_f32)
+        w = static_cast<const float *>(c.w)[at];
+    else
+        w = __uint_as_float(static_cast<uint32_t>(static_cast<const uint16_t *>(c.w)[at]) << 16);
+    const bool scaled = c.precision == INDEXER_FP8 && c.q_scale;
+    return scaled ? w * static_cast<const float *>(c.q_scale)[at] : w;
 }
 
 } // namespace indexer
