@@ -96,10 +96,9 @@ int indexer_fwd_mma_launch(void *plan, void *stream, struct sab_message *msg)
     struct mma_plan *p = (struct mma_plan *)plan;
     const cudaStream_t on = static_cast<cudaStream_t>(stream);
     void *arguments[] = {&p->items};
-    int status =
-        sab_cuda_check(cudaLaunchKernel(p->kernel, p->blocks, INDEXER_MMA_THREADS, arguments,
-                                        INDEXER_MMA_SHARED_BYTES, on),
-                       "launch indexer_fwd/mma", msg);
+    int status = sab_cuda_check(cudaLaunchKernel(p->kernel, p->blocks, INDEXER_MMA_THREADS,
+                                                 arguments, INDEXER_MMA_SHARED_BYTES, on),
+                                "launch indexer_fwd/mma", msg);
 
     if (status == SAB_OK)
         status = sab_cuda_check(indexer_lse_launch(&p->items.c, on), "launch lse", msg);

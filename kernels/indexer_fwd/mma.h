@@ -12,7 +12,7 @@ extern "C" {
 
 int indexer_fwd_mma_supports(const struct sab_problem *problem, struct sab_message *msg);
 int indexer_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
-                           void **plan, struct sab_message *msg);
+                         void **plan, struct sab_message *msg);
 int indexer_fwd_mma_launch(void *plan, void *stream, struct sab_message *msg);
 void indexer_fwd_mma_free(void *plan);
 

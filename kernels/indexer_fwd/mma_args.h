@@ -15,7 +15,7 @@ struct indexer_mma_kernels {
 };
 extern const struct indexer_mma_kernels indexer_mma_bf16, indexer_mma_fp8, indexer_mma_mxfp8;
 
-/* Bytes of shared memory of a block: 256 rows of q, two stages of 64 rows of k. */
-enum { INDEXER_MMA_SHARED_BYTES = (256 + 2 * 64) * 256 };
+/* Of a block: 256 rows of q, two stages of 64 rows of k, weights and limits. sm_120 has 101376. */
+enum { INDEXER_MMA_SHARED_BYTES = (256 + 2 * 64) * 256 + 256 * 4 + 64 };
 
 #endif

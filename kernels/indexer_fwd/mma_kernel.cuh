@@ -38,25 +38,22 @@ __device__ __forceinline__ void multiply(float (&s)[2][8][4], uint32_t k, uint32
 #pragma unroll
         for (int i = 0; i < 32; i++)
             s[m][i / 4][i % 4] = 0.0f;
-#pragma unroll
-    for (uint32_t chunk = 0; chunk < MMA_CHUNKS; chunk += 4) { /* 32 channels */
-        uint32_t a[2][2][4];
+#pragma unroll 1
+    for (uint32_t chunk = 0; chunk < MMA_CHUNKS; chunk += 2) { /* 16 channels */
+        uint32_t a[2][4];
 
 #pragma unroll
         for (int m = 0; m < 2; m++)
+            sab::ldmatrix_x4(a[m], k + chunk_at(16 * m + lane % 16, chunk + lane / 16));
 #pragma unroll
-            for (int step = 0; step < 2; step++)
-                sab::ldmatrix_x4(a[m][step],
-                                 k + chunk_at(16 * m + lane % 16, chunk + 2 * step + lane / 16));
-#pragma unroll
-        for (int j = 0; j < 8; j++) {
-            uint32_t b[4];
+        for (int j = 0; j < 8; j += 2) {
+            uint32_t b[4]; /* of 16 pairs */
 
-            sab::ldmatrix_x4(b, q + chunk_at(8 * j + lane % 8, chunk + lane / 8));
+            sab::ldmatrix_x4(b, q + chunk_at(8 * (j + lane / 16) + lane % 8, chunk + lane / 8 % 2));
 #pragma unroll
             for (int m = 0; m < 2; m++) {
-                sab::mma_half<typename P::number>(s[m][j], a[m][0], b[0], b[1]);
-                sab::mma_half<typename P::number>(s[m][j], a[m][1], b[2], b[3]);
+                sab::mma_half<typename P::number>(s[m][j], a[m], b[0], b[1]);
+                sab::mma_half<typename P::number>(s[m][j + 1], a[m], b[2], b[3]);
             }
         }
     }
@@ -103,30 +100,9 @@ template <class P, int HEADS> struct mma_scorer {
     static constexpr int NR = PAIR_QUERIES<HEADS>;
 
     const indexer_items &items;
+    const mma_shared &s;
     uint32_t pairs, keys; /* first ones */
     uint32_t key;         /* the lane's, in a stage */
-    float weight[16];
-    float *row[NR]; /* of scores, at the lane's key */
-    int32_t limit[NR], columns[NR];
-
-    __device__ __forceinline__ void take_item(const row_run &run, uint32_t first_row)
-    {
-        const uint32_t t = threadIdx.x % 4;
-
-#pragma unroll
-        for (int i = 0; i < 16; i++) {
-            const uint32_t pair = pairs + 8 * (i / 2) + 2 * t + i % 2;
-            weight[i] = weight_at<HEADS>(items.c, first_row + pair / HEADS, pair % HEADS);
-        }
-#pragma unroll
-        for (int i = 0; i < NR; i++) {
-            const uint32_t at = first_row + pairs / HEADS + i;
-            const int32_t end = limit_at(items.c, run, at);
-            row[i] = items.c.scores + at * items.c.stride + key;
-            limit[i] = end - static_cast<int32_t>(key);
-            columns[i] = end < 0 ? 0 : static_cast<int32_t>(items.c.columns - key);
-        }
-    }
 
     /* A factor of the lane's key, of the keys from `first` on. */
     __device__ __forceinline__ float factor_at(uint32_t first) const
@@ -139,18 +115,35 @@ template <class P, int HEADS> struct mma_scorer {
                    : 0.0f;
     }
 
-    /* Keys from column `from` on, which lie in `stage`. */
-    __device__ __forceinline__ void score(uint32_t stage, uint32_t q, uint32_t from, float factor)
+    __device__ __forceinline__ void take_weights(float (&weight)[16]) const
     {
-        float s[2][8][4], sums[NR];
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float2 pair =
+                *reinterpret_cast<const float2 *>(&s.weight[pairs + 8 * j + 2 * (threadIdx.x % 4)]);
+            weight[2 * j] = pair.x;
+            weight[2 * j + 1] = pair.y;
+        }
+    }
 
-        multiply<P>(s, stage + keys * MMA_ROW_BYTES, q + pairs * MMA_ROW_BYTES);
-        sum_heads<HEADS>(sums, s, weight);
+    /* Keys from column `from` on, which lie in `stage`, of an item that begins with `first_row`. */
+    __device__ __forceinline__ void score(uint32_t stage, uint32_t first_row, uint32_t from,
+                                          float factor) const
+    {
+        const uint32_t query = pairs / HEADS, column = from + key;
+        float *to = items.c.scores + (first_row + query) * items.c.stride + column;
+        float products[2][8][4], sums[NR], weight[16];
+
+        multiply<P>(products, sab::shared_address(s.k[stage]) + keys * MMA_ROW_BYTES,
+                    sab::shared_address(s.q) + pairs * MMA_ROW_BYTES);
+        take_weights(weight);
+        sum_heads<HEADS>(sums, products, weight);
 #pragma unroll
         for (int i = 0; i < NR; i++) {
-            const int32_t at = static_cast<int32_t>(from);
-            if (at < columns[i])
-                row[i][from] = at < limit[i] ? sums[i] * factor : -INFINITY;
+            const int32_t limit = s.limit[query + i];
+            if (limit >= 0 && column < items.c.columns)
+                to[i * items.c.stride] =
+                    static_cast<int32_t>(column) < limit ? sums[i] * factor : -INFINITY;
         }
     }
 };
@@ -158,18 +151,16 @@ template <class P, int HEADS> struct mma_scorer {
 /* All keys of a run that a split has, 64 at a time; the next ones are on their way meanwhile. */
 template <class P, int HEADS>
 __device__ __forceinline__ void serve_run(const indexer_items &items, mma_shared &s,
-                                          mma_scorer<P, HEADS> &scorer, const row_run &run,
+                                          const mma_scorer<P, HEADS> &scorer, const row_run &run,
                                           const tile_range &tiles)
 {
-    const uint32_t q = sab::shared_address(s.q);
     const uint32_t from = tiles.from * INDEXER_KEYS, to = tiles.to * INDEXER_KEYS;
     const uint32_t first_row = run.begin / items.tokens * items.tokens;
     typename P::template pieces<MMA_KEYS> next;
 
-    load_queries<P, HEADS>(items.c, s, first_row);
+    load_queries<P, HEADS>(items.c, s, run, first_row);
     next.ask(items.c.k, items.c.k_scale, run.first_key + from, items.c.keys);
     next.put(s.k[0]);
-    scorer.take_item(run, first_row);
     __syncthreads();
     for (uint32_t at = from, stage = 0; at < to; at += MMA_KEYS, stage ^= 1) {
         const bool more = at + MMA_KEYS < to;
@@ -177,7 +168,7 @@ __device__ __forceinline__ void serve_run(const indexer_items &items, mma_shared
 
         if (more)
             next.ask(items.c.k, items.c.k_scale, run.first_key + at + MMA_KEYS, items.c.keys);
-        scorer.score(sab::shared_address(s.k[stage]), q, at, factor);
+        scorer.score(stage, first_row, at, factor);
         if (more)
             next.put(s.k[stage ^ 1]);
         __syncthreads();
@@ -185,15 +176,15 @@ __device__ __forceinline__ void serve_run(const indexer_items &items, mma_shared
 }
 
 template <class P, int HEADS>
-__global__ void __launch_bounds__(INDEXER_MMA_THREADS, 1)
+__global__ void __launch_bounds__(INDEXER_MMA_THREADS, 2)
     indexer_fwd_mma(const __grid_constant__ indexer_items items)
 {
     extern __shared__ __align__(16) uint8_t shared[];
     mma_shared &s = *reinterpret_cast<mma_shared *>(shared);
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t keys = 32 * (warp / 4);
-    mma_scorer<P, HEADS> scorer = {items, 64 * (warp % 4), keys,
-                                   keys + lane / 4 + 8 * (lane % 2) + 16 * (lane / 2 % 2)};
+    const mma_scorer<P, HEADS> scorer = {items, s, 64 * (warp % 4), keys,
+                                         keys + lane / 4 + 8 * (lane % 2) + 16 * (lane / 2 % 2)};
 
     for_runs(items, [&](const row_run &run, uint32_t split) {
         const tile_range tiles(items, run, split);

@@ -7,6 +7,7 @@
 
 #include "half_types.cuh"
 #include "mma_args.h"
+#include "mma_items.cuh"
 #include "stage.cuh"
 
 namespace indexer
@@ -19,8 +20,10 @@ constexpr uint32_t MMA_KEYS = 64; /* of a stage */
 struct mma_shared {
     uint8_t q[INDEXER_COLUMNS][MMA_ROW_BYTES];
     uint8_t k[2][MMA_KEYS][MMA_ROW_BYTES];
+    float weight[INDEXER_COLUMNS];
+    int32_t limit[INDEXER_TOKENS]; /* columns that a row sees; below 0: not a row of this run */
 };
-static_assert(sizeof(mma_shared) <= 101376); /* what sm_120 has */
+static_assert(sizeof(mma_shared) <= INDEXER_MMA_SHARED_BYTES);
 
 __device__ __forceinline__ uint32_t chunk_at(uint32_t row, uint32_t chunk)
 {
@@ -150,10 +153,10 @@ template <int ROWS> struct mma_fp8::pieces : row_pieces<mma_fp8, ROWS> {
 template <int ROWS> struct mma_mxfp8::pieces : row_pieces<mma_mxfp8, ROWS> {
 };
 
-/* The 256 (query, head) pairs of an item. */
+/* The 256 (query, head) pairs of an item, and what its rows of a run see. */
 template <class P, int HEADS>
 __device__ __forceinline__ void load_queries(const indexer_fwd_call &c, mma_shared &s,
-                                             uint32_t first_row)
+                                             const row_run &run, uint32_t first_row)
 {
     constexpr int part = 64; /* rows at once */
 
@@ -164,6 +167,10 @@ __device__ __forceinline__ void load_queries(const indexer_fwd_call &c, mma_shar
         rows.ask(c.q, c.q_scale, static_cast<int64_t>(first_row) * HEADS + i, c.rows * HEADS);
         rows.put(s.q + i);
     }
+    for (uint32_t i = threadIdx.x; i < INDEXER_COLUMNS; i += INDEXER_MMA_THREADS)
+        s.weight[i] = weight_at<HEADS>(c, first_row + i / HEADS, i % HEADS);
+    if (threadIdx.x < INDEXER_COLUMNS / HEADS)
+        s.limit[threadIdx.x] = limit_at(c, run, first_row + threadIdx.x);
 }
 
 } // namespace indexer
