@@ -126,16 +126,18 @@ template <class P, int HEADS> struct mma_scorer {
         }
     }
 
-    /* Keys from column `from` on, which lie in `stage`, of an item that begins with `first_row`. */
+    /* Keys from column `from`, key `first`, on, which lie in `stage`, of an item that begins with
+     * `first_row`. */
     __device__ __forceinline__ void score(uint32_t stage, uint32_t first_row, uint32_t from,
-                                          float factor) const
+                                          uint32_t first) const
     {
-        const uint32_t query = pairs / HEADS, column = from + key;
-        float *to = items.c.scores + (first_row + query) * items.c.stride + column;
+        const float factor = factor_at(first);
         float products[2][8][4], sums[NR], weight[16];
 
         multiply<P>(products, sab::shared_address(s.k[stage]) + keys * MMA_ROW_BYTES,
                     sab::shared_address(s.q) + pairs * MMA_ROW_BYTES);
+        const uint32_t query = pairs / HEADS, column = from + key;
+        float *to = items.c.scores + (first_row + query) * items.c.stride + column;
         take_weights(weight);
         sum_heads<HEADS>(sums, products, weight);
 #pragma unroll
@@ -164,11 +166,10 @@ __device__ __forceinline__ void serve_run(const indexer_items &items, mma_shared
     __syncthreads();
     for (uint32_t at = from, stage = 0; at < to; at += MMA_KEYS, stage ^= 1) {
         const bool more = at + MMA_KEYS < to;
-        const float factor = scorer.factor_at(run.first_key + at);
 
         if (more)
             next.ask(items.c.k, items.c.k_scale, run.first_key + at + MMA_KEYS, items.c.keys);
-        scorer.score(stage, first_row, at, factor);
+        scorer.score(stage, first_row, at, run.first_key + at);
         if (more)
             next.put(s.k[stage ^ 1]);
         __syncthreads();
