@@ -68,11 +68,13 @@ template <class P, int HEADS> struct scorer {
         }
     }
 
-    __device__ __forceinline__ void multiply(float (&acc)[64], uint32_t half) const
+    /* Returns 0, for the sums that follow. */
+    __device__ __forceinline__ float multiply(float (&acc)[64], uint32_t half) const
     {
         multiply_async<P>(acc,
                           sab::shared_address(s.k[k.at][0]) + half * 64 * INDEXER_SEGMENT_BYTES,
                           sab::shared_address(s.q[q.at][0]) + side * 128 * INDEXER_SEGMENT_BYTES);
+        return zero_behind(&s.k_full[k.at], k.parity);
     }
 
     /* Factor of the lane's key in either half of a tile. */
@@ -85,11 +87,12 @@ template <class P, int HEADS> struct scorer {
     }
 
     /* The 64 keys from `from` on. */
-    __device__ __forceinline__ void put(const float (&acc)[64], uint32_t from, float factor) const
+    __device__ __forceinline__ void put(const float (&acc)[64], uint32_t from, float factor,
+                                        float zero) const
     {
         float sums[NR];
 
-        sum_heads<HEADS>(sums, acc, weight);
+        sum_heads<HEADS>(sums, acc, weight, zero);
 #pragma unroll
         for (int i = 0; i < NR; i++) {
             const int32_t at = static_cast<int32_t>(from);
@@ -109,16 +112,16 @@ template <class P, int HEADS> struct scorer {
             return;
         take_item();
         sab::barrier_wait(&s.k_full[0], 0);
-        multiply(low, 0);
+        (void)multiply(low, 0);
         sab::wgmma_wait<0>();
         sab::wgmma_hold(low);
         for (;;) {
             const uint32_t from = tile * INDEXER_KEYS, done = k.at, item = q.at;
             float factor[2];
 
-            multiply(high, 1);
+            float zero = multiply(high, 1);
             take_factors(factor);
-            put(low, from, factor[0]);
+            put(low, from, factor[0], zero);
             sab::wgmma_wait<0>();
             sab::wgmma_hold(high);
             sab::stage_release(&s.k_empty[done], lane);
@@ -130,13 +133,13 @@ template <class P, int HEADS> struct scorer {
                 to = s.note[q.at].to;
             }
             if (tile == to) { /* no more items */
-                put(high, from + 64, factor[1]);
+                put(high, from + 64, factor[1], 0.0f);
                 return;
             }
             k.advance();
             sab::barrier_wait(&s.k_full[k.at], k.parity);
-            multiply(low, 0);
-            put(high, from + 64, factor[1]);
+            zero = multiply(low, 0);
+            put(high, from + 64, factor[1], zero);
             if (last) {
                 if (lane == 0)
                     (void)cuda::ptx::mbarrier_arrive(&s.q_empty[item]);

@@ -43,11 +43,30 @@ __device__ __forceinline__ void multiply_async(float (&s)[64], uint32_t k, uint3
     sab::wgmma_commit();
 }
 
+/* 0, known only when all that was issued before is on its way: the assembler moves arithmetic
+ * between the parts of a product that is issued before it, and the tensor cores wait for that; it
+ * does not where the arithmetic needs this 0. `barrier` is one that has been awaited with this
+ * parity. */
+__device__ __forceinline__ float zero_behind(uint64_t *barrier, uint32_t parity)
+{
+    float zero;
+
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                 "selp.f32 %0, 0f00000000, 0f7FC00000, p;\n\t"
+                 "}"
+                 : "=f"(zero)
+                 : "r"(sab::shared_address(barrier)), "r"(parity)
+                 : "memory");
+    return zero;
+}
+
 /* Sums over heads. Lane t of four has key g + 8 * (t % 2), queries NR * (t / 2).. of the 2 * NR of
  * its group. */
 template <int HEADS, int NR>
 __device__ __forceinline__ void sum_heads(float (&sums)[NR], const float (&s)[64],
-                                          const float (&weight)[32])
+                                          const float (&weight)[32], float zero)
 {
     constexpr int blocks = HEADS / 8; /* of columns, of a query */
     const bool odd = threadIdx.x & 1, upper = threadIdx.x & 2;
@@ -62,7 +81,7 @@ __device__ __forceinline__ void sum_heads(float (&sums)[NR], const float (&s)[64
             for (int j = query * blocks; j < (query + 1) * blocks; j++) {
 #pragma unroll
                 for (int e = 0; e < 2; e++)
-                    sum[e] = fmaf(fmaxf(s[4 * j + 2 * r + e], 0.0f), weight[2 * j + e], sum[e]);
+                    sum[e] = fmaf(fmaxf(s[4 * j + 2 * r + e], zero), weight[2 * j + e], sum[e]);
             }
             part[r][query] = sum[0] + sum[1];
         }
