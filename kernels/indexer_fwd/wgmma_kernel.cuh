@@ -13,15 +13,16 @@
  * between two of them: while one is under way, one of the other group waits behind it.
  *
  * Limits, in clocks of a multiprocessor for 128 keys x 256 pairs (fp8, bf16 in brackets):
- *   tensor         1024 (2048)  8192 (4096) operations a clock
- *   issue           730 (760)   a product costs each of 4 warps 128 for relu and weight, and about
- *                               50 for sums over lanes, scales, stores and barriers; 4 products
- *   relu            512         16 a clock and quarter
- *   shared memory   896 (1792)  products read 6 KiB in 64 clocks, TMA writes 16 (32) KiB
- *   L2 feed         416 (832)   16 (32) KiB at 39 bytes a clock
+ *   tensor          1024 (2048)  8192 (4096) operations a clock
+ *   issue           820 (850)    a product costs each of 4 warps 128 for relu and weight, and about
+ *                                75 for descriptors, sums over lanes, scales, stores and barriers;
+ *                                4 products
+ *   relu            512          16 lanes a clock and quarter
+ *   shared memory   896 (1792)   products read 6 KiB in 64 clocks, TMA writes 16 (32) KiB
+ *   L2 feed         416 (832)    16 (32) KiB at 39 bytes a clock
  *   scores          4 x 128 x 4 bytes, nothing
- * Tensor first; issue slots at 70 % beside it. Predicted: 1250 to 1450 TFLOPS of 1768 in fp8, 700
- * to 780 of 903 in bf16.
+ * Tensor first, with issue slots at 80 % beside it in fp8. Predicted: 1150 to 1400 TFLOPS of 1768
+ * in fp8, 680 to 780 of 903 in bf16.
  */
 #ifndef INDEXER_FWD_WGMMA_KERNEL_CUH
 #define INDEXER_FWD_WGMMA_KERNEL_CUH
