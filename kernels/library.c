@@ -38,6 +38,8 @@ extern const struct sab_kernel score_sparse_indexer_reference_row,
     score_sparse_attention_reference_row;
 extern const struct sab_kernel score_dense_indexer_reference_row,
     score_dense_attention_reference_row;
+extern const struct sab_kernel indexer_topk_vector_row;
+extern const struct sab_kernel indexer_fwd_mma_row, indexer_fwd_wgmma_row;
 #else
 /* Names stay known without CUDA, so that a sweep with arms for both devices still reads. */
 static const struct sab_kernel sage_fwd_reference_row = SAB_ABSENT_ROW(sage_fwd, "reference");
@@ -85,6 +87,9 @@ static const struct sab_kernel score_dense_indexer_reference_row =
     SAB_ABSENT_ROW(score_dense_indexer, "reference");
 static const struct sab_kernel score_dense_attention_reference_row =
     SAB_ABSENT_ROW(score_dense_attention, "reference");
+static const struct sab_kernel indexer_topk_vector_row = SAB_ABSENT_ROW(indexer_topk, "vector");
+static const struct sab_kernel indexer_fwd_mma_row = SAB_ABSENT_ROW(indexer_fwd, "mma");
+static const struct sab_kernel indexer_fwd_wgmma_row = SAB_ABSENT_ROW(indexer_fwd, "wgmma");
 #endif
 
 /* clang-format off */
@@ -124,8 +129,11 @@ static const struct sab_kernel *const kernels[] = {
     &dsa_bwd_wgmma_row,
     &indexer_fwd_cpu_row,
     &indexer_fwd_reference_row,
+    &indexer_fwd_mma_row,
+    &indexer_fwd_wgmma_row,
     &indexer_topk_cpu_row,
     &indexer_topk_reference_row,
+    &indexer_topk_vector_row,
     &score_sparse_indexer_cpu_row,
     &score_sparse_indexer_reference_row,
     &score_sparse_attention_cpu_row,

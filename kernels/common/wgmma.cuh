@@ -141,6 +141,28 @@ __device__ __forceinline__ void wgmma_e4m3_n64(float (&d)[32], const uint32_t (&
                    "n"(ACCUMULATE ? 1 : 0));
 }
 
+/* d = a * b + (ACCUMULATE ? d : 0), as wgmma_e4m3_n64; a is 64 x 32, b 128 x 32, both in shared
+ * memory. */
+template <bool ACCUMULATE>
+__device__ __forceinline__ void wgmma_e4m3_ss_n128(float (&d)[64], wgmma_matrix a, wgmma_matrix b)
+{
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 ".reg .b64 a, b;\n\t"
+                 "mov.b64 a, {%64, %65};\n\t"
+                 "mov.b64 b, {%66, %67};\n\t"
+                 "setp.ne.b32 p, %68, 0;\n\t"
+                 "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+                 "}, a, b, p, 1, 1;\n\t"
+                 "}"
+                 : SAB_OPERANDS_32("+f", d, 0), SAB_OPERANDS_32("+f", d, 32)
+                 : "r"(a.low), "r"(a.high), "r"(b.low), "r"(b.high), "n"(ACCUMULATE ? 1 : 0));
+}
+
 #undef SAB_OPERANDS_32
 #undef SAB_OPERANDS_16
 #undef SAB_OPERANDS_4

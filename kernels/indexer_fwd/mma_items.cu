@@ -1,0 +1,50 @@
+#include "mma_items.h"
+
+int indexer_items_check(const struct indexer_fwd_call *c, struct sab_message *msg)
+{
+    const int64_t most = INT32_MAX - 2 * INDEXER_COLUMNS;
+
+    if (c->rows > most / c->heads)
+        return sab_say(msg, SAB_UNSUPPORTED,
+                       "q: at most %lld rows of %d heads are served, given %lld",
+                       (long long)(most / c->heads), c->heads, (long long)c->rows);
+    if (c->keys > most || c->columns > most)
+        return sab_say(msg, SAB_UNSUPPORTED,
+                       "k: at most %lld keys and columns are served, given %lld and %lld",
+                       (long long)most, (long long)c->keys, (long long)c->columns);
+    return SAB_OK;
+}
+
+/* So that the longest of the workers has the least to do, all items taken to be whole ones; an item
+ * costs 3/4 of a tile besides its own. */
+static uint32_t choose_splits(const struct indexer_fwd_call *c, uint64_t blocks, uint64_t workers)
+{
+    const uint64_t tiles = ((uint64_t)c->columns + INDEXER_KEYS - 1) / INDEXER_KEYS;
+    uint64_t least = UINT64_MAX;
+    uint32_t best = 1;
+
+    for (uint32_t splits = 1; splits <= 64 && splits <= tiles; splits++) {
+        const uint64_t turns = (blocks * splits + workers - 1) / workers;
+        const uint64_t cost = turns * (4 * ((tiles + splits - 1) / splits) + 3);
+
+        if (cost < least && blocks * splits < INT32_MAX) {
+            least = cost;
+            best = splits;
+        }
+    }
+    return best;
+}
+
+unsigned indexer_items_init(struct indexer_items *items, const struct indexer_fwd_call *call,
+                            unsigned workers)
+{
+    items->c = *call;
+    items->tokens = (uint32_t)(INDEXER_COLUMNS / call->heads);
+    items->blocks = (uint32_t)((call->rows + items->tokens - 1) / items->tokens);
+    items->splits = choose_splits(call, items->blocks, workers);
+    items->strip = !call->packed && call->seqlen_q % items->tokens == 0
+                       ? (uint32_t)(call->seqlen_q / items->tokens)
+                       : items->blocks;
+    const int64_t all = (int64_t)items->blocks * items->splits;
+    return all < workers ? (unsigned)all : workers;
+}

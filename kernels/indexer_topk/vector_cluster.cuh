@@ -1,0 +1,73 @@
+/*
+ * vector_cluster.cuh - what the blocks of a cluster say to each other. A row has one block or a
+ * cluster of them; every function here has a form for the single block that costs nothing more
+ * than a barrier of the block.
+ */
+#ifndef INDEXER_TOPK_VECTOR_CLUSTER_CUH
+#define INDEXER_TOPK_VECTOR_CLUSTER_CUH
+
+#include <stdint.h>
+
+#include "stage.cuh"
+
+namespace topk
+{
+
+/* Every thread of the row: what was written to shared memory before is seen behind it. */
+template <bool CLUSTER> __device__ __forceinline__ void row_barrier()
+{
+    if constexpr (CLUSTER)
+        asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
+                     "barrier.cluster.wait.acquire.aligned;"
+                     :
+                     :
+                     : "memory");
+    else
+        __syncthreads();
+}
+
+template <bool CLUSTER> __device__ __forceinline__ uint32_t row_rank()
+{
+    uint32_t rank = 0;
+
+    if constexpr (CLUSTER)
+        asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+/* The place in the shared memory of block `rank` that `mine` has in this one's. */
+__device__ __forceinline__ uint32_t peer_address(const void *mine, uint32_t rank)
+{
+    uint32_t address;
+
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(address)
+        : "r"(sab::shared_address(mine)), "r"(rank));
+    return address;
+}
+
+__device__ __forceinline__ uint32_t peer_word(const uint32_t *mine, uint32_t rank)
+{
+    uint32_t x;
+
+    asm volatile("ld.shared::cluster.u32 %0, [%1];"
+                 : "=r"(x)
+                 : "r"(peer_address(mine, rank))
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ uint4 peer_words(const uint32_t *mine, uint32_t rank)
+{
+    uint4 x;
+
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(peer_address(mine, rank))
+                 : "memory");
+    return x;
+}
+
+} // namespace topk
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * vector_stream.cuh - the ways of a share onto the chip. One that fits stays whole. Of a longer one
+ * those elements pass that may belong to the best: a sample of the row gives a threshold that
+ * somewhat more than k elements reach. Where more pass than fit, the best k of the buffer are kept
+ * and raise the threshold. Whether at least k passed is known at the end, so that the result is
+ * exact whatever the sample was like.
+ */
+#ifndef INDEXER_TOPK_VECTOR_STREAM_CUH
+#define INDEXER_TOPK_VECTOR_STREAM_CUH
+
+#include "vector_row.cuh"
+
+namespace topk
+{
+
+/* ---- a share that stays ---- */
+
+/* The keys of one vector, whose range grows. */
+template <class T>
+__device__ __forceinline__ void load_keys(uint32_t *keys, uint32_t at, const uint4 *from,
+                                          uint32_t &low, uint32_t &high)
+{
+    float x[T::VECTOR];
+    uint32_t key[T::VECTOR];
+
+    T::unpack(x, load_vector(from));
+#pragma unroll
+    for (int i = 0; i < T::VECTOR; i++) {
+        key[i] = key_of(x[i]);
+        low = min(low, key[i]);
+        high = max(high, key[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < T::VECTOR; i += 4)
+        *reinterpret_cast<uint4 *>(keys + at * T::VECTOR + i) =
+            make_uint4(key[i], key[i + 1], key[i + 2], key[i + 3]);
+}
+
+/* Keys of the share, and their range over the row. */
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys,
+                                                  const row_share<T> &share, uint32_t cluster,
+                                                  uint32_t &low, uint32_t &high)
+{
+    const uint32_t nr = share.nr * T::VECTOR, all = nr + share.edges;
+
+    low = 0xffffffffu;
+    high = 0;
+#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 8 / T::VECTOR)
+    for (uint32_t v = threadIdx.x; v < share.nr; v += THREADS)
+        load_keys<T>(keys, v, share.vectors + v, low, high);
+    if (threadIdx.x < share.edges) {
+        const uint32_t key = key_of(T::value(share.row[share.edge_id(threadIdx.x)]));
+
+        keys[nr + threadIdx.x] = key;
+        low = min(low, key);
+        high = max(high, key);
+    }
+    if (threadIdx.x < 3)
+        keys[all + threadIdx.x] = 0;
+    find_range<THREADS, CLUSTER>(s, cluster, low, high);
+    return {keys,        nullptr, all, nr, share.first_id, share.head, share.length - share.edges,
+            share.length};
+}
+
+/* ---- a threshold ---- */
+
+/* Vectors of a sample that each thread loads; never more than a buffer of elements that pass has
+ * room for. */
+template <class T, int THREADS> __device__ __forceinline__ uint32_t sample_vectors(uint32_t cluster)
+{
+    const uint32_t vectors = TOPK_SAMPLE / (THREADS * T::VECTOR * cluster);
+
+    return vectors < 1 ? 1 : vectors;
+}
+
+/* The keys of a sample of the share, and their range over the row: pieces of 64 bytes, one at
+ * a scrambled place of each of many equal stretches. */
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ share_items load_sample(topk_shared &s, uint32_t *keys,
+                                                   const row_share<T> &share, uint32_t cluster,
+                                                   uint32_t &low, uint32_t &high)
+{
+    const uint32_t vectors = sample_vectors<T, THREADS>(cluster);
+    const uint32_t pieces = vectors * (THREADS / 4), blocks = share.nr / 4;
+
+    low = 0xffffffffu;
+    high = 0;
+#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 1)
+    for (uint32_t i = 0; i < vectors; i++) {
+        const uint32_t piece = threadIdx.x / 4 + i * (THREADS / 4);
+        const uint32_t from = static_cast<uint32_t>(static_cast<uint64_t>(piece) * blocks / pieces);
+        const uint32_t place = from + __umulhi(piece * 2654435761u, blocks / pieces);
+
+        load_keys<T>(keys, threadIdx.x + i * THREADS, share.vectors + 4 * place + threadIdx.x % 4,
+                     low, high);
+    }
+    find_range<THREADS, CLUSTER>(s, cluster, low, high);
+    return {keys, nullptr, vectors * THREADS * T::VECTOR, 0, 0, 0, 0, 0};
+}
+
+/* A key that somewhat more than `k` elements of the row are expected to reach: of the sample, as
+ * many as their share plus four standard deviations. */
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ uint32_t estimate(topk_shared &s, uint32_t *keys,
+                                             const row_share<T> &share, uint32_t k,
+                                             uint32_t cluster)
+{
+    uint32_t low, high;
+    const share_items sample = load_sample<T, THREADS, CLUSTER>(s, keys, share, cluster, low, high);
+    const float expected = static_cast<float>(sample.nr * cluster) * static_cast<float>(k) /
+                           static_cast<float>(share.length);
+    const uint32_t rank = static_cast<uint32_t>(expected + 4.0f * sqrtf(expected)) + 4;
+
+    if (rank > sample.nr * cluster)
+        return 0;
+    return find_rank<THREADS, CLUSTER>(
+               s, cluster, low, high, rank, rank / 16,
+               [&](const auto &f) { sample.each([&](uint32_t key, uint32_t) { f(key); }); })
+        .low;
+}
+
+/* ---- a share that passes ---- */
+
+/* What passes: a value that is not below `loose`, or not below `strict` where no id of a group is
+ * preferred to id_from (id_rank()). NaN passes. */
+struct threshold {
+    uint32_t key;
+    float loose, strict;
+    uint32_t id_from;
+};
+
+__device__ __forceinline__ threshold threshold_at(uint32_t key)
+{
+    return {key, value_of(key), value_of(key), 0};
+}
+
+/* A buffer of pairs: those below `settled` hold keys, the others bits of values. */
+struct pair_buffer {
+    uint2 *pairs;
+    uint32_t capacity, settled;
+};
+
+/* Four vectors of fp32, or two of 16-bit elements, of each lane of a warp. */
+constexpr int GROUP = 16; /* elements of a lane */
+
+template <class T> struct group_place {
+    static constexpr int LOADS = GROUP / T::VECTOR;
+    uint32_t first; /* vector of this lane; the next ones are 32 further on each */
+
+    __device__ __forceinline__ void load(uint4 (&raw)[LOADS], const row_share<T> &share) const
+    {
+#pragma unroll
+        for (int i = 0; i < LOADS; i++)
+            if (first + 32 * i < share.nr)
+                raw[i] = load_vector(share.vectors + first + 32 * i);
+    }
+    __device__ __forceinline__ uint32_t present(const row_share<T> &share) const
+    {
+        uint32_t mask = 0;
+#pragma unroll
+        for (int i = 0; i < LOADS; i++)
+            if (first + 32 * i < share.nr)
+                mask |= ((1u << T::VECTOR) - 1) << (i * T::VECTOR);
+        return mask;
+    }
+};
+
+/* Places for a warp's `mine` elements each; false, and nothing taken, where they do not all fit. */
+__device__ __forceinline__ bool reserve(topk_shared &s, uint32_t capacity, uint32_t mine,
+                                        uint32_t &place)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t until = mine, from = 0;
+
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t before = __shfl_up_sync(0xffffffffu, until, step);
+        until += lane >= static_cast<uint32_t>(step) ? before : 0;
+    }
+    if (lane == 31) {
+        from = atomicAdd(&s.used, until);
+        /* exactly one that fails comes behind nothing but ones that fitted */
+        if (from <= capacity && from + until > capacity)
+            s.kept = from;
+        place = from + until;
+    }
+    const uint32_t end = __shfl_sync(0xffffffffu, place, 31);
+    from = __shfl_sync(0xffffffffu, from, 31);
+    place = from + until - mine;
+    return end <= capacity;
+}
+
+/* Groups of a warp from `next` on, until none is left or the buffer is full. Returns the group to
+ * go on with. Groups with preferred ids come first. */
+template <class T, int THREADS>
+__device__ __forceinline__ uint32_t pass_groups(topk_shared &s, const pair_buffer &buffer,
+                                                const row_share<T> &share, const threshold &at,
+                                                int32_t tie_break, uint32_t groups, uint32_t next)
+{
+    constexpr int loads = group_place<T>::LOADS;
+    constexpr uint32_t warps = THREADS / 32, vectors = 32 * loads;
+    const uint32_t lane = threadIdx.x % 32;
+    const bool descending = tie_break == TIE_LARGER_ID;
+
+    for (; next < groups; next += warps) {
+        const uint32_t group = descending ? groups - 1 - next : next;
+        const group_place<T> now = {group * vectors + lane};
+        uint4 raw[loads] = {};
+        float x[GROUP];
+        uint32_t mask = 0, place = 0;
+
+        now.load(raw, share);
+        const uint32_t lowest = share.first_id + group * vectors * T::VECTOR;
+        const uint32_t best =
+            id_rank(descending ? lowest + vectors * T::VECTOR - 1 : lowest, tie_break);
+        const float least = best < at.id_from ? at.strict : at.loose;
+#pragma unroll
+        for (int i = 0; i < loads; i++)
+            T::unpack(x + i * T::VECTOR, raw[i]);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            mask |= !(x[i] < least) ? 1u << i : 0u;
+        mask &= now.present(share);
+        if (!reserve(s, buffer.capacity, __popc(mask), place))
+            break;
+        const uint32_t id = lowest + lane * T::VECTOR;
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            if (mask >> i & 1)
+                buffer.pairs[place++] = make_uint2(
+                    __float_as_uint(x[i]), id + (i / T::VECTOR) * 32 * T::VECTOR + i % T::VECTOR);
+    }
+    return next;
+}
+
+/* Bits turn into keys; their range, with that of the keys before, of this thread. */
+template <int THREADS>
+__device__ __forceinline__ void settle(pair_buffer &buffer, uint32_t nr, uint32_t &low,
+                                       uint32_t &high)
+{
+    low = 0xffffffffu;
+    high = 0;
+    for (uint32_t i = threadIdx.x; i < nr; i += THREADS) {
+        uint32_t key = buffer.pairs[i].x;
+
+        if (i >= buffer.settled)
+            buffer.pairs[i].x = key = key_of(__uint_as_float(key));
+        low = min(low, key);
+        high = max(high, key);
+    }
+    buffer.settled = nr;
+}
+
+} // namespace topk
+
+#endif
