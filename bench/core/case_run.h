@@ -26,7 +26,7 @@ struct worker {
     struct library own;      /* bench's own kernels: the reference */
     bool own_ready;
     struct ceilings ceilings; /* of the machine profile */
-    FILE *out;  /* answers */
+    FILE *out;                /* answers */
     bool ended; /* mode check: something failed, and what is left is for another process */
     /* Reference kernels that agreed with the oracle here, and what a run on the small case took. */
     struct proof {

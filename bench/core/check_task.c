@@ -299,7 +299,7 @@ static int one_process(struct check_task *task, struct err *err)
     job_init(&job);
     ret = make_job(&sv, &job, err);
     if (!ret)
-        ret = link_start(&sv.link, task->s->request->exe, task->s->uuid, &job, err);
+        ret = link_start(&sv.link, task->s->request->exe, task->s->lane[0].uuid, &job, err);
     job_release(&job);
     if (!ret) {
         sv.deadline_s = now_s() + START_S;
