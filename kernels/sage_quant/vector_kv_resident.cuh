@@ -165,7 +165,7 @@ sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t 
 
         for (int i = 0; i < KV_STAGES; i++) {
             sab::barrier_init(&group.full[i], 1);
-            sab::barrier_init(&group.empty[i], KV_WARPS);
+            sab::barrier_init(&group.empty[i], KV_WARPS + 1);
         }
         for (uint64_t &ready : group.ready)
             sab::barrier_init(&ready, 1);
