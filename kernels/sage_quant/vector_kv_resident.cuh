@@ -167,7 +167,7 @@ __global__ void KV_RING_BOUNDS sage_quant_kv_vector_resident(
 
         for (int i = 0; i < KV_STAGES; i++) {
             sab::barrier_init(&group.full[i], 1);
-            sab::barrier_init(&group.empty[i], KV_WARPS);
+            sab::barrier_init(&group.empty[i], KV_WARPS + 1);
         }
         for (uint64_t &ready : group.ready)
             sab::barrier_init(&ready, 1);

@@ -327,9 +327,12 @@ __device__ __forceinline__ void await_heads(const quant_kv_call &c, kv_group &gr
         const kv_note &note = group.note[slot];
         float4 x;
 
-        /* once the block has arrived, that of KV_SLOTS steps before is done with, and the slot free
-         */
+        /* once the block has arrived, that of KV_SLOTS steps before is done with, and the slot
+         * free; the stage is not before this warp has seen it, which it knows by a parity */
         sab::barrier_wait(&group.full[turn.stage], turn.parity);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            (void)cuda::ptx::mbarrier_arrive(&group.empty[turn.stage]);
         await_word(note.head + QUANT_DIM - 1);
         do
             x = look4(note.head + channel);
