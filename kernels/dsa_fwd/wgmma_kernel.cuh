@@ -76,7 +76,6 @@ template <class T, int WIDTH> struct attender {
         weigh(scores, g.args.c.scale_log2, state);
         pack<T>(scores, p);
         g.send(p, state);
-        add_weights(scores, state);
     }
 
     /* Behind the last score of a tile: frees what only scores read, and Q behind the last tile. */
@@ -131,6 +130,7 @@ template <class T, int WIDTH> struct attender {
         make_weights(scores, p, state, info, factor);
         rescale(o, factor);
         g.multiply_pv(o, p, g.own);
+        add_weights(scores, state, g.zero_behind(g.own));
         g.own.advance(2 * s::SEGMENTS);
     }
 
@@ -205,6 +205,7 @@ template <class T, int WIDTH> struct attender {
         float o[4][32] = {};
         row_state state;
 
+        g.hold(o); /* zeros of their own, not made between the parts of a product */
         state.open();
         g.prefix_open = true;
         read_q(q, first.item);

@@ -125,11 +125,13 @@ __device__ __forceinline__ float sum_before(const float (&scores)[32], int r, in
     return sum;
 }
 
-__device__ __forceinline__ void add_weights(const float (&weights)[32], row_state &state)
+/* `zero` is 0, known when the sums may be made. */
+__device__ __forceinline__ void add_weights(const float (&weights)[32], row_state &state,
+                                            float zero)
 {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        float sum[2] = {0.0f, 0.0f};
+        float sum[2] = {zero, zero};
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             sum[0] += weights[4 * j + 2 * r];
