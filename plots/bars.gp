@@ -11,10 +11,11 @@ folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("bars.gp")] : ""
 load folder . "style.gp"
 
 c_flops = place("flops")
-cases = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
+cases = ""; all_cases = 0; last_case = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
 lowest = 0; highest = 0; moved = 0
 see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
-    cases = add(cases, strcol(c_case)), \
+    all_cases = strcol(c_case) eq last_case ? all_cases : all_cases + 1, last_case = strcol(c_case), \
+    cases = words(cases) < most ? add(cases, strcol(c_case)) : cases, \
     all_rates = (real_of(c_flops) > 0) ? all_rates : 0, \
     least = (real_of(c_time) >= least) ? least : real_of(c_time), \
     greatest = (real_of(c_time) <= greatest) ? greatest : real_of(c_time), \
@@ -33,17 +34,24 @@ if (lowest < -frame) { lowest = -frame }
 if (highest > frame) { highest = frame }
 inside(c) = same_problem(0) ? 100 * (real_of(c) - 1 < lowest ? lowest : (real_of(c) - 1 > highest ? highest : real_of(c) - 1)) : NaN
 if (!exists("metric")) metric = all_rates ? "rate" : "time"
-cases_nr = words(cases) < most ? words(cases) : most
+cases_nr = words(cases)
 arms_nr = words(arms)
 unit = least >= 1e6 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
-# ---- a bar's place and height ----
+# ---- a bar's place and height, once for each row: names take long to find among hundreds ----
 step = 0.8 / arms_nr
 at(arm) = index_of(cases, strcol(c_case)) - 0.4 + step * (arm - 0.5)
-drawn(arm) = usable(0) && strcol(c_arm) eq word(arms, arm) && index_of(cases, strcol(c_case)) <= most
+drawn(unused) = usable(0) && has(cases, strcol(c_case))
 value_of(ns) = metric eq "rate" ? real_of(c_flops) / ns / 1e3 : ns / unit
 change_of(c) = same_problem(0) ? 100 * (real_of(c) - 1) : NaN
+set table $rows
+plot cases_csv using (drawn(0) ? index_of(arms, strcol(c_arm)) : NaN):(at(index_of(arms, strcol(c_arm)))): \
+        (value_of(real_of(c_time))):(value_of(real_of(c_p10))):(value_of(real_of(c_p90))): \
+        (change_of(c_ratio)):(inside(c_lo)):(inside(c_hi)) with table
+unset table
+eval read_block
+of(arm) = $1 == arm ? $2 : NaN
 
 set boxwidth step * 0.92 absolute
 set style fill solid 0.85 border -1
@@ -56,7 +64,7 @@ do for [i = 1:cases_nr] {
 }
 turn = cases_nr > 6
 tic_font = cases_nr > 14 ? ",9" : ",11"
-left_out = words(cases) > most ? sprintf(" (first %d of %d cases)", most, words(cases)) : ""
+left_out = all_cases > most ? sprintf(" (first %d of %d cases)", most, all_cases) : ""
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
 head_2 = regime . "; upper whiskers: 10th to 90th percentile of the samples"
 
@@ -88,9 +96,9 @@ if (two) {
 }
 set xtics noenhanced scale 0
 set key noenhanced horizontal at screen 0.985, screen 0.868 right bottom samplen 1.5 maxcols 6
-plot for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_time))) \
+plot for [a = 1:arms_nr] $rows using (of(a)):3 \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) title arm_title(word(arms, a)), \
-    for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_p90))):(0):(value_of(real_of(c_p10)) - value_of(real_of(c_p90))) \
+    for [a = 1:arms_nr] $rows using (of(a)):5:(0):($4 - $5) \
         with vectors arrowstyle 1 notitle
 
 if (two) {
@@ -109,9 +117,9 @@ if (two) {
     set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) . (is_cut ? ", cut at the frame" : "") at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front
     unset key
     plot 0 linecolor rgb "#444444" notitle, \
-        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_ratio)) \
+        for [a = 1:arms_nr] $rows using (of(a)):6 \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) notitle, \
-        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(inside(c_lo)):(0):(inside(c_hi) - inside(c_lo)) \
+        for [a = 1:arms_nr] $rows using (of(a)):7:(0):($8 - $7) \
         with vectors arrowstyle 1 notitle
 }
 unset multiplot

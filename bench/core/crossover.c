@@ -204,7 +204,7 @@ static int name_setting(struct crossover *s, const struct case_table *t,
         const char *value = sweep ? s->sweep : case_table_axis(t, s->point[0].sparse, name);
 
         if (value && !follows_density(name))
-            strbuf_addf(&sb, "%s%s=%s", sb.len ? " " : "", name, value);
+            strbuf_addf(&sb, "%s%s=%s", sb.len ? ";" : "", name, value);
     }
     s->setting = sb.oom ? NULL : strdup(sb.len ? sb.buf : "");
     strbuf_release(&sb);

@@ -38,7 +38,7 @@ struct crossover_point {
 
 struct crossover {
     const char *sweep, *arm, *dense;
-    char *setting;                 /* "seqlen_k=16384"; "" where nothing else varies */
+    char *setting;                 /* "seqlen_k=16384;heads=8"; "" where nothing varies */
     struct crossover_point *point; /* by density; at least two */
     size_t nr;
     enum crossover_state state;

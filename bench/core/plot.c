@@ -103,6 +103,16 @@ static int take_chart(const struct plotter *p, const char *from, const char *to,
     return ret;
 }
 
+static void drop_chart(const struct plotter *p, const char *name)
+{
+    struct strbuf path = STRBUF_INIT;
+
+    file_add_path(&path, p->dir, name);
+    if (!path.oom)
+        unlink(path.buf);
+    strbuf_release(&path);
+}
+
 static int draw_one(const struct plotter *p, const struct plot_chart *chart, const char *term,
                     struct plot_result *result, struct err *err)
 {
@@ -128,6 +138,7 @@ static int draw_one(const struct plotter *p, const struct plot_chart *chart, con
     if (child_run(&options, GNUPLOT_TIMEOUT_MS, GNUPLOT_MAX_BYTES, &said, err)) {
         err_set(err, ERR_ENVIRONMENT, "gnuplot could not draw '%s': %.700s", name.buf,
                 one_line(&said));
+        drop_chart(p, temp.buf);
         goto out;
     }
     if (take_chart(p, temp.buf, name.buf, one_line(&said), err) ||
@@ -152,10 +163,12 @@ static bool is_chosen(const struct plotter *p, const struct plot_chart *chart)
     return found;
 }
 
+/* A chart that fails takes no other with it; the first failure is told. */
 static int draw_device(struct plotter *p, struct plot_result *result, struct err *err)
 {
     size_t nr;
     const struct plot_chart *charts = plot_charts(&nr);
+    int ret = 0;
 
     if (plotter_look(p, err))
         return -1;
@@ -169,10 +182,10 @@ static int draw_device(struct plotter *p, struct plot_result *result, struct err
             continue;
         }
         for (size_t t = 0; t < NR(terms); t++)
-            if (draw_one(p, &charts[c], terms[t], result, err))
-                return -1;
+            if (draw_one(p, &charts[c], terms[t], result, ret ? NULL : err))
+                ret = -1;
     }
-    return 0;
+    return ret;
 }
 
 static int draw_devices(struct plotter *p, struct plot_result *result, struct err *err)

@@ -39,7 +39,7 @@ struct plot_choice {
  * Rows of several devices get one set per device, CHART-<device>.png. `choice` may be NULL. Of some
  * cases only (`only`), charts replace those of all of them, and crossover.csv stays as it is.
  * An unknown chart, or one asked for by name that the rows do not allow, is ERR_CONFIG; one that
- * gnuplot could not draw is ERR_ENVIRONMENT with what gnuplot said.
+ * gnuplot could not draw is ERR_ENVIRONMENT with what gnuplot said, once the others are drawn.
  */
 int plot_draw(const char *dir, const struct plot_choice *choice, struct plot_result *result,
               struct err *err);
