@@ -73,6 +73,8 @@ if (clocks) {
     # Into the lower fifth, so that clock and samples do not cover each other.
     reach = CLOCK_max - CLOCK_min > 1 ? CLOCK_max - CLOCK_min : 1
     set y2range [CLOCK_min - 0.2 * reach:CLOCK_min + 5 * reach]
+} else {
+    set y2range [0:1]
 }
 stats samples_csv using (is_here(0) ? real_of(s_span) / unit : NaN) name "SPAN" nooutput
 spread = SPAN_max > SPAN_min ? SPAN_max - SPAN_min : SPAN_max * 0.01
