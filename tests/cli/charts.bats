@@ -137,6 +137,8 @@ END
     # What was drawn can be read.
     [ "$(head -1 run/crossover.csv)" = device,setting,arm,dense,density,span_median_ns,dense_median_ns,ratio,ratio_lo,ratio_hi,state,crossing,crossing_lo,crossing_hi,interval ]
     [ "$(wc -l < run/crossover.csv)" -eq 5 ]
+    "$BENCH" report run > report
+    grep -qFx -- '- sparse against dense: pays up to density 0.550 [0.494, 0.605]' report
     # Without the dense arm there is none, and the file says so.
     sed -i '/,dense,/d' run/cases.csv
     run "$BENCH" plot run --chart crossover
