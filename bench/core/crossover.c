@@ -178,18 +178,16 @@ static int add_points(struct crossovers *c, const struct case_table *t, const ch
 /* One density alone is no series. */
 static void drop_single(struct crossovers *c)
 {
-    size_t to = 0;
-
-    for (size_t i = 0; i < c->nr; i++) {
-        struct crossover *s = &c->item[i];
+    for (size_t i = c->nr; i > 0; i--) {
+        struct crossover *s = &c->item[i - 1];
 
         qsort(s->point, s->nr, sizeof(*s->point), by_density);
         if (s->nr && s->point[0].density < s->point[s->nr - 1].density)
-            c->item[to++] = *s;
-        else
-            free(s->point);
+            continue;
+        free(s->point);
+        memmove(s, s + 1, (c->nr - i) * sizeof(*s));
+        c->nr--;
     }
-    c->nr = to;
 }
 
 /* Only what tells series apart. */

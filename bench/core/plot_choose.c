@@ -219,7 +219,7 @@ static int look_pair(struct plotter *p, plot_accepts *accepts, const char *x,
                      struct plot_pair *pair, struct err *err)
 {
     struct plot_axes axes;
-    struct plot_grid grid;
+    struct plot_grid grid = {.x = 0};
     int ret = -1;
 
     pair->found = false;
@@ -246,7 +246,7 @@ out:
 static int look_by(struct plotter *p, struct err *err)
 {
     struct plot_axes axes;
-    struct plot_grid grid;
+    struct plot_grid grid = {.x = 0};
     bool any = false;
 
     strbuf_reset(&p->by);

@@ -208,9 +208,11 @@ static void candidate(void **state)
     t.nr = 3;
     find(&c, &t);
     assert_int_equal(c.nr, 0);
+    crossovers_release(&c);
     t.nr = 4;
     find(&c, &t);
     assert_int_equal(c.nr, 0);
+    crossovers_release(&c);
     t.nr = 13;
     case_table_release(&t);
 }
