@@ -57,7 +57,21 @@ set boxwidth step * 0.92 absolute
 set style fill solid 0.85 border -1
 set xrange [0.4:cases_nr + 0.6]
 set offsets 0, 0, 0, 0
-shorten(s) = strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s
+# What all names end with is said once, above: "pattern-topk", "promise-per_row".
+tail_ = ""
+ends_with(s, t) = strlen(s) > strlen(t) && s[strlen(s) - strlen(t) + 1:] eq t
+do for [round = 1:8] {
+    from_ = strlen(word(cases, 1)) - strlen(tail_)
+    dot = 0
+    do for [i = 2:from_] { if (word(cases, 1)[i:i] eq ".") { dot = i } }
+    longer = dot ? word(cases, 1)[dot:] : ""
+    # A point inside a number, or in front of one, does not begin a word.
+    if (dot && !is_number(longer[2:2]) && !is_number(longer[3:3]) && \
+        int(sum [i = 1:cases_nr] (ends_with(word(cases, i), longer) ? 1 : 0)) == cases_nr) { tail_ = longer }
+}
+if (cases_nr < 2) { tail_ = "" }
+cut(s) = s[1:strlen(s) - strlen(tail_)]
+label_of(s) = cut(strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s)
 one_sweep = 1
 do for [i = 1:cases_nr] {
     if (word(cases, i)[1:strstrt(word(cases, i), ".")] ne word(cases, 1)[1:strstrt(word(cases, 1), ".")]) { one_sweep = 0 }
@@ -66,7 +80,7 @@ turn = cases_nr > 6
 tic_font = cases_nr > 14 ? ",9" : ",11"
 left_out = all_cases > most ? sprintf(" (first %d of %d cases)", most, all_cases) : ""
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
-head_2 = regime . "; upper whiskers: 10th to 90th percentile of the samples"
+head_2 = regime . (strlen(tail_) ? "; all " . replace_all(tail_[2:], ".", ", ") : "") . "; upper whiskers: 10th to 90th percentile of the samples"
 
 set multiplot
 two = compared > 0
@@ -91,7 +105,7 @@ if (two) {
     set format x ""
     do for [i = 1:cases_nr] { set xtics add ("" i) }
 } else {
-    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
     if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
 }
 set xtics noenhanced scale 0
@@ -105,12 +119,12 @@ if (two) {
     unset logscale y
     unset label 101; unset label 102
     set tmargin at screen 0.48
-    set bmargin at screen turn ? 0.18 : 0.08
+    set bmargin at screen turn ? 0.19 : 0.08
     set ylabel "change of time (%)\nfaster below 0"
     set yrange [105 * lowest - 0.5:105 * highest + 0.5]
     set format x
     set xtics ()
-    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
     if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
     set xtics noenhanced scale 0
     set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder

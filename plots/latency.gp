@@ -92,7 +92,7 @@ plot guide(x, 1) linecolor rgb grey linewidth 0.9 title "as S", \
     for [l = 1:lines_nr] $rows using (of(l, 2)):3 smooth unique \
         with lines linecolor rgb colour_of(arm_nr(l)) linewidth 1.6 notitle, \
     for [l = 1:lines_nr] $rows using (of(l, 2)):3 \
-        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 34), \
+        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 30), \
     for [l = 1:lines_nr] $rows using (of(l, 2)):4:(0):($5 - $4) \
         with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle, \
     for [l = 1:(limits ? lines_nr : 0)] $rows using (of(l, 2)):6 smooth unique \

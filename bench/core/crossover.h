@@ -12,8 +12,8 @@
  * where each block costs the same. The interval of the crossing is where the 95 % interval of the
  * ratio, its bounds drawn as straight lines too, holds 1 (Fieller's inversion). Since the standard
  * error of a weighted mean is at most the weighted mean of the standard errors, that is not too
- * narrow either: simulated at 3 and 5 processes it holds the true crossing in 98 to 99 %. Resampling
- * the processes holds it in 72 % at 3 and 84 % at 5, and is not offered.
+ * narrow either: simulated at 3 and 5 processes it holds the true crossing in 98 to 99 %.
+ * Resampling the processes holds it in 72 % at 3 and 84 % at 5, and is not offered.
  */
 #ifndef BENCH_CORE_CROSSOVER_H
 #define BENCH_CORE_CROSSOVER_H
