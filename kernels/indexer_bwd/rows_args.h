@@ -5,7 +5,7 @@
 #ifndef INDEXER_BWD_ROWS_ARGS_H
 #define INDEXER_BWD_ROWS_ARGS_H
 
-#include "rows_call.h"
+#include "indexer_bwd_rows_call.h"
 
 #ifdef __cplusplus
 extern "C" {
