@@ -1,6 +1,6 @@
 /*
- * indexer_bwd_rows_call.h - the calls that the kernels with a block of threads a query row serve, wgmma and
- * mma, of both backward operators, and their workspace.
+ * indexer_bwd_rows_call.h - the calls that the kernels with a block of threads a query row, wgmma
+ * and mma, serve of both backward operators, and their workspace.
  */
 #ifndef INDEXER_BWD_ROWS_CALL_H
 #define INDEXER_BWD_ROWS_CALL_H

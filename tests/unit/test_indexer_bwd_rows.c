@@ -1,6 +1,7 @@
 /*
- * indexer_bwd_rows_call: what the GPU kernels of the indexer's backward with a block a query row serve, what
- * they refuse before anything is launched (contracts/indexer.md, 6.5), and their workspace.
+ * indexer_bwd_rows_call: what the GPU kernels of the indexer's backward with a block a query row
+ * serve, what they refuse before anything is launched (contracts/indexer.md, 6.5), and their
+ * workspace.
  */
 #include "indexer_bwd_rows_call.h"
 #include "test_validate_world.h"
