@@ -111,22 +111,22 @@ template <bool SPARSE> struct row_entries {
     }
 };
 
-/* Of a warp's entries or, behind a barrier, of a block's. */
+/* Of a warp's entries or, behind a barrier, of a row's. */
 struct row_facts {
     float sum;    /* of g */
     int32_t last; /* active entry, -1: none */
 };
 
-/* All threads: the facts of each warp, to shared memory. Sums are taken in a fixed order. */
+/* A warpgroup: the facts of each warp, to shared memory. Sums are taken in a fixed order. */
 template <bool SPARSE>
-__device__ __forceinline__ void survey_row(const row_entries<SPARSE> &row, row_facts *of_warp)
+__device__ __forceinline__ void survey_row(const row_entries<SPARSE> &row, row_facts *of_warp,
+                                           uint32_t thread)
 {
     float sum = 0.0f;
     int32_t last = -1;
 
 #pragma unroll 4
-    for (int32_t j = static_cast<int32_t>(threadIdx.x); j < row.length;
-         j += INDEXER_BWD_ROWS_THREADS) {
+    for (int32_t j = static_cast<int32_t>(thread); j < row.length; j += INDEXER_BWD_ROWS_THREADS) {
         const entry e = row.load(j);
         float probability;
         const float g = row.own(e, probability);
@@ -137,8 +137,8 @@ __device__ __forceinline__ void survey_row(const row_entries<SPARSE> &row, row_f
     for (int step = 16; step > 0; step /= 2)
         sum += __shfl_xor_sync(0xffffffffu, sum, step);
     last = __reduce_max_sync(0xffffffffu, last);
-    if (threadIdx.x % 32 == 0)
-        of_warp[threadIdx.x / 32] = {sum, last};
+    if (thread % 32 == 0)
+        of_warp[thread / 32] = {sum, last};
 }
 
 __device__ __forceinline__ row_facts join_facts(const row_facts *of_warp)

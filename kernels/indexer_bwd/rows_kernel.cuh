@@ -36,6 +36,45 @@
 namespace indexer_bwd
 {
 
+/* a^T in bf16, exactly 0 where a product is not above 0, and dW. `g` is that of row lane % 16 of
+ * the warp, `weights` those of the row, times sm_scale. */
+template <int N>
+__device__ __forceinline__ void weigh(const float (&x)[N / 2], float g, const float2 *weights,
+                                      float (&dw)[N / 4], uint32_t (&a)[N / 16][4], uint32_t lane)
+{
+    float of_row[2];
+
+#pragma unroll
+    for (int r = 0; r < 2; r++)
+        of_row[r] = __shfl_sync(0xffffffffu, g, static_cast<int>(lane / 4) + 8 * r);
+#pragma unroll
+    for (int j = 0; j < N / 8; j++) {
+        const float2 w = weights[4 * j + lane % 4];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float x0 = x[4 * j + 2 * r], x1 = x[4 * j + 2 * r + 1];
+            a[j / 2][2 * (j % 2) + r] = sab::bf16::pack(x0 > 0.0f ? of_row[r] * w.x : 0.0f,
+                                                        x1 > 0.0f ? of_row[r] * w.y : 0.0f);
+            dw[2 * j] = x0 > 0.0f ? fmaf(of_row[r], x0, dw[2 * j]) : dw[2 * j];
+            dw[2 * j + 1] = x1 > 0.0f ? fmaf(of_row[r], x1, dw[2 * j + 1]) : dw[2 * j + 1];
+        }
+    }
+}
+
+/* To a tile whose rows are keys, 16 of a warp. */
+template <int N>
+__device__ __forceinline__ void publish_a(uint32_t tile, const uint32_t (&a)[N / 16][4],
+                                          uint32_t warp, uint32_t lane)
+{
+    const uint32_t to =
+        tile + 2048 * warp + 1024 * (lane / 8 % 2) + sab::swizzled_piece(lane % 8, lane / 16);
+
+#pragma unroll
+    for (uint32_t b = 0; b < N / 16; b++)
+        sab::stmatrix_x4(to ^ 32 * b, a[b]);
+    sab::fence_async_reads();
+}
+
 template <class PRODUCTS, int N, bool SPARSE> struct row_block {
     using where = layout<N>;
 
@@ -52,42 +91,6 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
                         static_cast<int32_t>(threadIdx.x % 16));
     }
 
-    /* a^T in bf16, exactly 0 where a product is not above 0, and dW. `g` is that of row lane % 16.
-     */
-    __device__ __forceinline__ void weigh(const float (&x)[N / 2], float g, float (&dw)[N / 4],
-                                          uint32_t (&a)[N / 16][4], uint32_t lane) const
-    {
-        const float2 *weights = reinterpret_cast<const float2 *>(shared + where::WEIGHTS);
-        float of_row[2];
-
-#pragma unroll
-        for (int r = 0; r < 2; r++)
-            of_row[r] = __shfl_sync(0xffffffffu, g, static_cast<int>(lane / 4) + 8 * r);
-#pragma unroll
-        for (int j = 0; j < N / 8; j++) {
-            const float2 w = weights[4 * j + lane % 4];
-#pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const float x0 = x[4 * j + 2 * r], x1 = x[4 * j + 2 * r + 1];
-                a[j / 2][2 * (j % 2) + r] = sab::bf16::pack(x0 > 0.0f ? of_row[r] * w.x : 0.0f,
-                                                            x1 > 0.0f ? of_row[r] * w.y : 0.0f);
-                dw[2 * j] = x0 > 0.0f ? fmaf(of_row[r], x0, dw[2 * j]) : dw[2 * j];
-                dw[2 * j + 1] = x1 > 0.0f ? fmaf(of_row[r], x1, dw[2 * j + 1]) : dw[2 * j + 1];
-            }
-        }
-    }
-
-    __device__ __forceinline__ void publish_a(const uint32_t (&a)[N / 16][4], uint32_t lane) const
-    {
-        const uint32_t to = base + where::A + 2048 * warp + 1024 * (lane / 8 % 2) +
-                            sab::swizzled_piece(lane % 8, lane / 16);
-
-#pragma unroll
-        for (uint32_t b = 0; b < N / 16; b++)
-            sab::stmatrix_x4(to ^ 32 * b, a[b]);
-        sab::fence_async_reads();
-    }
-
     /* A lane's entry of the tile, its key and G, and what was loaded of the next tile: here
      * the next one's keys are gathered, and it becomes the tile. */
     struct lane_entries {
@@ -102,6 +105,7 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
     {
         const uint32_t k = base + where::k_of(tile);
         const uint32_t lane = fresh_lane();
+        uint8_t *staging = shared + where::ADD + ADD_WARP * warp;
         uint32_t a[N / 16][4];
         float dk[32];
 
@@ -110,14 +114,15 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
             PRODUCTS::scores(x, base + where::Q, k, warp, lane);
             gather_rows(base + where::k_of(tile + 1), args.c, of.next.key, warp, lane);
             PRODUCTS::template wait<0>(x);
-            weigh(x, of.g, dw, a, lane);
+            weigh<N>(x, of.g, reinterpret_cast<const float2 *>(shared + where::WEIGHTS), dw, a,
+                     lane);
         }
         PRODUCTS::keys(dk, a, base + where::Q, lane);
-        publish_a(a, lane);
+        publish_a<N>(base + where::A, a, warp, lane);
         __syncthreads();
         PRODUCTS::queries(dq, base + where::A, k, warp, lane);
         PRODUCTS::template wait<1>(dk);
-        add_keys<N>(args, shared, dk, of.key, 0, warp, lane);
+        add_keys(args.sums, staging, dk, of.key, 0, lane);
         PRODUCTS::keys(dk, a, base + where::Q + where::HEAD_CHUNK, lane);
         const int32_t key = of.key;
         of = {of.next.key, row.gradient(of.next, sum), load_entry(tile + 2)};
@@ -125,7 +130,7 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
         PRODUCTS::hold(dq[0]);
         PRODUCTS::hold(dq[1]);
         PRODUCTS::hold(a);
-        add_keys<N>(args, shared, dk, key, 1, warp, lane);
+        add_keys(args.sums, staging, dk, key, 1, lane);
     }
 
     /* The keys of tile 0, of which `first` is the lane's entry, are on their way. */
@@ -153,25 +158,27 @@ __device__ __forceinline__ void run_row(const indexer_bwd_rows_args &args, uint8
 {
     using where = layout<N>;
     const uint32_t base = sab::shared_address(shared);
-    const row_entries<SPARSE> row(args.c, blockIdx.x);
-    const int64_t at = blockIdx.x;
+    /* the last rows of the dense form are the longest ones, they come first */
+    const uint32_t at = SPARSE ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    const uint32_t thread = threadIdx.x;
+    const row_entries<SPARSE> row(args.c, at);
     /* by shuffle, so that the compiler knows that it is uniform */
-    const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+    const uint32_t warp = __shfl_sync(0xffffffffu, thread / 32, 0), lane = thread % 32;
     const row_block<PRODUCTS, N, SPARSE> me = {args, shared, base, warp, row};
     row_facts *facts = reinterpret_cast<row_facts *>(shared + where::FACTS);
     float dw[N / 4] = {}, dq[2][N / 2] = {};
 
     const entry first = me.load_entry(0);
-    load_heads<N>(base, args.c, at);
-    load_weights<N>(shared, args.c, at);
+    load_heads<N>(base + where::Q, args.c, at, thread);
+    load_weights<N>(reinterpret_cast<float *>(shared + where::WEIGHTS), args.c, at, thread);
     gather_rows(base + where::k_of(0), args.c, first.key, warp, lane);
-    survey_row(row, facts);
+    survey_row(row, facts, thread);
     __syncthreads();
     PRODUCTS::hold(dq[0]); /* zeros of their own */
     PRODUCTS::hold(dq[1]);
     me.walk(first, join_facts(facts), dw, dq);
-    store_dq<N>(args.c, at, shared, dq, warp, lane);
-    store_dw<N>(args.c, at, shared, dw, warp, lane);
+    store_dq<N>(args.c, at, shared + where::DQ, dq, 0, thread);
+    store_dw<N>(args.c, at, reinterpret_cast<float *>(shared + where::DW), dw, 0, thread);
     adds_wait_read();
 }
 

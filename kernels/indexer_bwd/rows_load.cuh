@@ -18,7 +18,11 @@ constexpr uint32_t CHUNK_BYTES = 8192; /* 64 keys of 64 columns, swizzled by row
 constexpr uint32_t WARPS = INDEXER_BWD_ROWS_THREADS / 32;
 constexpr uint32_t ROW_BYTES = 2 * INDEXER_BWD_WIDTH; /* of q and k */
 
-/* N heads. Q and K are two chunks of 64 columns each. */
+/* Staging rows of a warp: 64 columns of f32 and 32 bytes, so that stores of four rows meet all
+ * banks. */
+constexpr uint32_t ADD_PITCH = 288, ADD_WARP = 16 * ADD_PITCH;
+
+/* One row of N heads. Q and K are two chunks of 64 columns each. */
 template <int N> struct layout {
     static constexpr uint32_t HEAD_CHUNK = 128 * N;
     static constexpr uint32_t Q = 0;
@@ -26,8 +30,6 @@ template <int N> struct layout {
     static constexpr uint32_t DQ = K;                  /* at the end; rows are heads, as in Q */
     static constexpr uint32_t A = K + 4 * CHUNK_BYTES; /* rows are keys, columns heads */
     static constexpr uint32_t DW = A;                  /* at the end: [WARPS][N] f32 */
-    /* 16 rows of a warp, 64 columns of f32 and 32 bytes: stores of four rows meet all banks */
-    static constexpr uint32_t ADD_PITCH = 288, ADD_WARP = 16 * ADD_PITCH;
     static constexpr uint32_t ADD = A + CHUNK_BYTES;
     static constexpr uint32_t WEIGHTS = ADD + WARPS * ADD_WARP; /* [N] f32, times sm_scale */
     static constexpr uint32_t FACTS = WEIGHTS + 4 * N;
@@ -50,30 +52,37 @@ __device__ __forceinline__ uint32_t fresh_lane()
     return lane;
 }
 
-/* All threads: the heads of the row, as copies on their way. */
-template <int N>
-__device__ __forceinline__ void load_heads(uint32_t base, const indexer_bwd_call &c, int64_t row)
+/* All threads of a warpgroup. */
+__device__ __forceinline__ void group_barrier(uint32_t group)
 {
-    const uint32_t piece = threadIdx.x % 16;
+    asm volatile("bar.sync %0, 128;" : : "r"(group + 1) : "memory");
+}
+
+/* A warpgroup: the heads of a row to a tile of two chunks, as copies on their way. */
+template <int N>
+__device__ __forceinline__ void load_heads(uint32_t tile, const indexer_bwd_call &c, int64_t row,
+                                           uint32_t thread)
+{
+    const uint32_t piece = thread % 16;
     const uint8_t *from = reinterpret_cast<const uint8_t *>(c.q) + row * (N * ROW_BYTES);
-    const uint32_t to = base + layout<N>::Q + layout<N>::HEAD_CHUNK * (piece / 8);
+    const uint32_t to = tile + layout<N>::HEAD_CHUNK * (piece / 8);
 
 #pragma unroll
     for (uint32_t i = 0; i < N / 8; i++) {
-        const uint32_t head = 8 * i + threadIdx.x / 16;
+        const uint32_t head = 8 * i + thread / 16;
         sab::copy_piece(to + sab::swizzled_piece(head, piece % 8),
                         from + ROW_BYTES * head + 16 * piece, true);
     }
 }
 
+/* A warpgroup: the weights of a row, times sm_scale. */
 template <int N>
-__device__ __forceinline__ void load_weights(uint8_t *shared, const indexer_bwd_call &c,
-                                             int64_t row)
+__device__ __forceinline__ void load_weights(float *to, const indexer_bwd_call &c, int64_t row,
+                                             uint32_t thread)
 {
-    if (threadIdx.x < N) {
-        const uint32_t w = __ldg(c.w + row * N + threadIdx.x);
-        reinterpret_cast<float *>(shared + layout<N>::WEIGHTS)[threadIdx.x] =
-            __uint_as_float(w << 16) * c.sm_scale;
+    if (thread < N) {
+        const uint32_t w = __ldg(c.w + row * N + thread);
+        to[thread] = __uint_as_float(w << 16) * c.sm_scale;
     }
 }
 
@@ -121,15 +130,11 @@ __device__ __forceinline__ void adds_wait_read()
 }
 
 /* A warp's 16 keys x 64 columns of dK, from column 64 `chunk` on, laid out as accumulators of
- * wgmma.cuh. Lane i < 16 holds the key of row i, -1: none. */
-template <int N>
-__device__ __forceinline__ void add_keys(const indexer_bwd_rows_args &args, uint8_t *shared,
-                                         const float (&sum)[32], int32_t key, uint32_t chunk,
-                                         uint32_t warp, uint32_t lane)
+ * wgmma.cuh, by way of its staging rows. Lane i < 16 holds the key of row i, -1: none. */
+__device__ __forceinline__ void add_keys(float *sums, uint8_t *rows, const float (&sum)[32],
+                                         int32_t key, uint32_t chunk, uint32_t lane)
 {
-    using where = layout<N>;
-    uint8_t *rows = shared + where::ADD + where::ADD_WARP * warp;
-    uint8_t *to = rows + where::ADD_PITCH * (lane / 4) + 8 * (lane % 4);
+    uint8_t *to = rows + ADD_PITCH * (lane / 4) + 8 * (lane % 4);
 
     adds_wait_read();
     __syncwarp();
@@ -137,25 +142,26 @@ __device__ __forceinline__ void add_keys(const indexer_bwd_rows_args &args, uint
     for (uint32_t j = 0; j < 8; j++) {
 #pragma unroll
         for (uint32_t r = 0; r < 2; r++)
-            *reinterpret_cast<float2 *>(to + 8 * where::ADD_PITCH * r + 32 * j) =
+            *reinterpret_cast<float2 *>(to + 8 * ADD_PITCH * r + 32 * j) =
                 make_float2(sum[4 * j + 2 * r], sum[4 * j + 2 * r + 1]);
     }
     sab::fence_async_reads();
     __syncwarp();
     if (lane < 16 && key >= 0)
-        add_bulk(args.sums + static_cast<int64_t>(key) * INDEXER_BWD_WIDTH + 64 * chunk,
-                 sab::shared_address(rows) + where::ADD_PITCH * lane, 256);
+        add_bulk(sums + static_cast<int64_t>(key) * INDEXER_BWD_WIDTH + 64 * chunk,
+                 sab::shared_address(rows) + ADD_PITCH * lane, 256);
     adds_commit();
 }
 
-/* All threads, when nobody needs K any more: dQ, transposed in the accumulators (rows are columns
- * 64 b + 16 warp.. of block b, columns are heads), to global memory. */
+/* A warpgroup: dQ, transposed in the accumulators (rows are columns 64 b + 16 warp.. of block b,
+ * columns are heads), by way of a tile of two chunks to global memory. */
 template <int N>
-__device__ __forceinline__ void store_dq(const indexer_bwd_call &c, int64_t row, uint8_t *shared,
-                                         const float (&dq)[2][N / 2], uint32_t warp, uint32_t lane)
+__device__ __forceinline__ void store_dq(const indexer_bwd_call &c, int64_t row, uint8_t *tile,
+                                         const float (&dq)[2][N / 2], uint32_t group,
+                                         uint32_t thread)
 {
-    using where = layout<N>;
-    const uint32_t base = sab::shared_address(shared) + where::DQ;
+    const uint32_t base = sab::shared_address(tile), lane = thread % 32, warp = thread / 32;
+    constexpr uint32_t CHUNK = layout<N>::HEAD_CHUNK;
 
 #pragma unroll
     for (uint32_t b = 0; b < 2; b++) {
@@ -168,30 +174,29 @@ __device__ __forceinline__ void store_dq(const indexer_bwd_call &c, int64_t row,
                 packed[i] = sab::bf16::pack(d[0], d[1]);
             }
             sab::stmatrix_x4_across(
-                base + where::HEAD_CHUNK * b +
+                base + CHUNK * b +
                     sab::swizzled_piece(8 * (j + lane / 16) + lane % 8, 2 * warp + lane / 8 % 2),
                 packed);
         }
     }
-    __syncthreads();
-    const uint32_t piece = threadIdx.x % 16;
+    group_barrier(group);
+    const uint32_t piece = thread % 16;
     uint8_t *to = reinterpret_cast<uint8_t *>(c.dq) + row * (N * ROW_BYTES) + 16 * piece;
 #pragma unroll
     for (uint32_t i = 0; i < N / 8; i++) {
-        const uint32_t head = 8 * i + threadIdx.x / 16;
-        const uint8_t *from = shared + where::DQ + where::HEAD_CHUNK * (piece / 8) +
-                              sab::swizzled_piece(head, piece % 8);
+        const uint32_t head = 8 * i + thread / 16;
+        const uint8_t *from = tile + CHUNK * (piece / 8) + sab::swizzled_piece(head, piece % 8);
         *reinterpret_cast<uint4 *>(to + ROW_BYTES * head) = *reinterpret_cast<const uint4 *>(from);
     }
 }
 
-/* All threads, when nobody needs a any more: dW from the sums of the lanes, which hold heads
- * 8 j + 2 t and the next of their keys. A barrier stands inside. */
+/* A warpgroup: dW from the sums of the lanes, which hold heads 8 j + 2 t and the next of their
+ * keys, by way of `parts`, [WARPS][N]. */
 template <int N>
-__device__ __forceinline__ void store_dw(const indexer_bwd_call &c, int64_t row, uint8_t *shared,
-                                         float (&dw)[N / 4], uint32_t warp, uint32_t lane)
+__device__ __forceinline__ void store_dw(const indexer_bwd_call &c, int64_t row, float *parts,
+                                         float (&dw)[N / 4], uint32_t group, uint32_t thread)
 {
-    float *parts = reinterpret_cast<float *>(shared + layout<N>::DW);
+    const uint32_t lane = thread % 32, warp = thread / 32;
 
 #pragma unroll
     for (uint32_t i = 0; i < N / 4; i++) {
@@ -201,15 +206,15 @@ __device__ __forceinline__ void store_dw(const indexer_bwd_call &c, int64_t row,
         if (lane < 4)
             parts[N * warp + 8 * (i / 2) + 2 * lane + i % 2] = dw[i];
     }
-    __syncthreads();
-    if (threadIdx.x < N / 2) {
+    group_barrier(group);
+    if (thread < N / 2) {
         float sum[2];
 #pragma unroll
         for (uint32_t e = 0; e < 2; e++) {
-            const float *of = parts + 2 * threadIdx.x + e;
+            const float *of = parts + 2 * thread + e;
             sum[e] = (of[0] + of[N] + (of[2 * N] + of[3 * N])) * c.sm_scale;
         }
-        reinterpret_cast<uint32_t *>(c.dw)[row * (N / 2) + threadIdx.x] =
+        reinterpret_cast<uint32_t *>(c.dw)[row * (N / 2) + thread] =
             sab::bf16::pack(sum[0], sum[1]);
     }
 }
