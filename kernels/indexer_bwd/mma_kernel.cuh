@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(INDEXER_BWD_ROWS_THREADS, N == 16 ? 3 : 2)
 
 template <int N, bool SPARSE> constexpr indexer_bwd_rows_form mma_form()
 {
-    return {mma_rows<N, SPARSE>, layout<N>::BYTES};
+    return {mma_rows<N, SPARSE>, layout<N>::BYTES, INDEXER_BWD_ROWS_THREADS, 1};
 }
 
 } // namespace indexer_bwd

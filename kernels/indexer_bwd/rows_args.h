@@ -19,6 +19,7 @@ struct indexer_bwd_rows_args {
 struct indexer_bwd_rows_form {
     void (*kernel)(const struct indexer_bwd_rows_args);
     uint32_t shared_bytes;
+    uint32_t threads, rows; /* of a block */
 };
 
 /* by heads: 16, 32, 64 */

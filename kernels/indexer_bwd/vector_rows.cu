@@ -1,6 +1,6 @@
 /*
- * vector_rows.cu - plans and launches the kernels with a block of threads a query row, and the
- * kernel that rounds the sums of dK.
+ * vector_rows.cu - plans and launches the kernels with a block of threads a query row or two, and
+ * the kernel that rounds the sums of dK.
  */
 #include <cuda_runtime.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct rows_plan {
     const struct indexer_bwd_rows_form *form;
     uint64_t clear_bytes;
     int64_t pieces; /* 0: the sums are the output */
-    unsigned round_blocks;
+    unsigned blocks, round_blocks;
 };
 
 const struct indexer_bwd_rows_form *form_of(const struct indexer_bwd_rows_engine *engine,
@@ -51,6 +51,11 @@ int load(const struct rows_plan *p, struct sab_message *msg)
     cudaError_t error = cudaFuncSetAttribute(
         p->form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
 
+    /* as many blocks a multiprocessor as there is room for */
+    if (error == cudaSuccess)
+        error =
+            cudaFuncSetAttribute(p->form->kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                 cudaSharedmemCarveoutMaxShared);
     if (error == cudaSuccess)
         error = cudaFuncGetAttributes(&attributes, p->form->kernel);
     if (error == cudaSuccess)
@@ -104,6 +109,7 @@ int indexer_bwd_rows_plan(const struct indexer_bwd_rows_engine *engine,
     p->args.c = call;
     p->args.sums = (float *)(call.dk_f32 ? call.dk : workspace->data);
     p->form = form_of(engine, &call);
+    p->blocks = (unsigned)((call.rows + p->form->rows - 1) / p->form->rows);
     p->clear_bytes = (uint64_t)call.keys * INDEXER_BWD_WIDTH * sizeof(float);
     p->pieces = call.dk_f32 ? 0 : call.keys * INDEXER_BWD_WIDTH / 8;
     const int64_t blocks = (p->pieces + ROUND_THREADS - 1) / ROUND_THREADS;
@@ -126,9 +132,8 @@ int indexer_bwd_rows_launch(void *plan, void *stream, struct sab_message *msg)
     if (p->clear_bytes)
         error = cudaMemsetAsync(p->args.sums, 0, p->clear_bytes, on);
     if (error == cudaSuccess) {
-        if (p->args.c.rows)
-            p->form->kernel<<<(unsigned)p->args.c.rows, INDEXER_BWD_ROWS_THREADS,
-                              p->form->shared_bytes, on>>>(p->args);
+        if (p->blocks)
+            p->form->kernel<<<p->blocks, p->form->threads, p->form->shared_bytes, on>>>(p->args);
         if (p->pieces)
             round_sums<<<p->round_blocks, ROUND_THREADS, 0, on>>>(
                 reinterpret_cast<const float4 *>(p->args.sums), static_cast<uint4 *>(p->args.c.dk),

@@ -1,6 +1,7 @@
 /*
- * wgmma_kernel.cuh - indexer_bwd_sparse/wgmma and indexer_bwd_dense/wgmma (sm_90a): the products of
- * rows_kernel.cuh by a warpgroup, asynchronously.
+ * wgmma_kernel.cuh - indexer_bwd_sparse/wgmma (sm_90a): the products of rows_kernel.cuh by a
+ * warpgroup, asynchronously. The dense operator's kernel takes two rows at a time
+ * (wgmma_pair_kernel.cuh).
  */
 #ifndef INDEXER_BWD_WGMMA_KERNEL_CUH
 #define INDEXER_BWD_WGMMA_KERNEL_CUH
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(INDEXER_BWD_ROWS_THREADS, 3)
 
 template <int N, bool SPARSE> constexpr indexer_bwd_rows_form wgmma_form()
 {
-    return {wgmma_rows<N, SPARSE>, layout<N>::BYTES};
+    return {wgmma_rows<N, SPARSE>, layout<N>::BYTES, INDEXER_BWD_ROWS_THREADS, 1};
 }
 
 } // namespace indexer_bwd
