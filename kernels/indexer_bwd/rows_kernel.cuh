@@ -84,6 +84,17 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
     uint32_t warp;
     row_entries<SPARSE> row;
 
+    /* Counts the threads whose copies of a tile of keys are here. A barrier in shared memory, since
+     * to wait for groups of copies is to wait for the additions as well. */
+    __device__ __forceinline__ uint64_t *landed(int32_t tile) const
+    {
+        return reinterpret_cast<uint64_t *>(shared + where::LANDED) + tile % 2;
+    }
+    __device__ __forceinline__ void await_keys(int32_t tile) const
+    {
+        sab::barrier_wait(landed(tile), static_cast<uint32_t>(tile) / 2 % 2);
+    }
+
     /* Entry of row `lane` % 16 of the warp in a tile. */
     __device__ __forceinline__ entry load_entry(int32_t tile) const
     {
@@ -113,6 +124,7 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
             float x[N / 2];
             PRODUCTS::scores(x, base + where::Q, k, warp, lane);
             gather_rows(base + where::k_of(tile + 1), args.c, of.next.key, warp, lane);
+            sab::arrive_when_copied(landed(tile + 1));
             PRODUCTS::template wait<0>(x);
             weigh<N>(x, of.g, reinterpret_cast<const float2 *>(shared + where::WEIGHTS), dw, a,
                      lane);
@@ -143,12 +155,12 @@ template <class PRODUCTS, int N, bool SPARSE> struct row_block {
 #pragma unroll 1
         for (int32_t tile = 0; tile < tiles; tile++) {
             /* all keys of the tile are here, and nobody needs those of the tile before, or its a */
-            sab::copies_wait<0>();
+            await_keys(tile);
             sab::fence_async_reads();
             __syncthreads();
             work_tile(tile, of, facts.sum, dw, dq);
         }
-        sab::copies_wait<0>();
+        await_keys(tiles);
         __syncthreads();
     }
 };
@@ -168,10 +180,16 @@ __device__ __forceinline__ void run_row(const indexer_bwd_rows_args &args, uint8
     row_facts *facts = reinterpret_cast<row_facts *>(shared + where::FACTS);
     float dw[N / 4] = {}, dq[2][N / 2] = {};
 
+    if (thread < 2) {
+        sab::barrier_init(me.landed(static_cast<int32_t>(thread)), INDEXER_BWD_ROWS_THREADS);
+        sab::barriers_publish();
+    }
     const entry first = me.load_entry(0);
+    __syncthreads();
     load_heads<N>(base + where::Q, args.c, at, thread);
     load_weights<N>(reinterpret_cast<float *>(shared + where::WEIGHTS), args.c, at, thread);
     gather_rows(base + where::k_of(0), args.c, first.key, warp, lane);
+    sab::arrive_when_copied(me.landed(0));
     survey_row(row, facts, thread);
     __syncthreads();
     PRODUCTS::hold(dq[0]); /* zeros of their own */

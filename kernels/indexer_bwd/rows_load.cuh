@@ -33,7 +33,8 @@ template <int N> struct layout {
     static constexpr uint32_t ADD = A + CHUNK_BYTES;
     static constexpr uint32_t WEIGHTS = ADD + WARPS * ADD_WARP; /* [N] f32, times sm_scale */
     static constexpr uint32_t FACTS = WEIGHTS + 4 * N;
-    static constexpr uint32_t BYTES = FACTS + WARPS * static_cast<uint32_t>(sizeof(row_facts));
+    static constexpr uint32_t LANDED = FACTS + WARPS * static_cast<uint32_t>(sizeof(row_facts));
+    static constexpr uint32_t BYTES = LANDED + 2 * 8; /* a barrier a stage of K */
     /* three blocks share a multiprocessor with 228 KiB, a KiB of each is the system's */
     static_assert(3 * (BYTES + 1024) <= 228 * 1024);
 
@@ -105,7 +106,6 @@ __device__ __forceinline__ void gather_rows(uint32_t tile, const indexer_bwd_cal
         sab::copy_piece(at, from, of_row >= 0);
         sab::copy_piece(at + CHUNK_BYTES, from + 128, of_row >= 0);
     }
-    sab::copies_commit();
 }
 
 /* One thread: `bytes` of f32 in shared memory, added to global memory by the copy engine. */

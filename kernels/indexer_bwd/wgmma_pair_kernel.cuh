@@ -34,12 +34,15 @@ template <int N> struct pair_layout {
     static constexpr uint32_t ADD = A + 2 * CHUNK_BYTES;
     static constexpr uint32_t WEIGHTS = ADD + 2 * WARPS * ADD_WARP;
     static constexpr uint32_t FACTS = WEIGHTS + 2 * 4 * N;
-    static constexpr uint32_t BYTES = FACTS + 2 * WARPS * static_cast<uint32_t>(sizeof(row_facts));
+    static constexpr uint32_t LANDED = FACTS + 2 * WARPS * static_cast<uint32_t>(sizeof(row_facts));
+    static constexpr uint32_t BYTES =
+        LANDED + 2 * 8; /* a barrier a stage of K, see rows_kernel.cuh */
     static_assert(BYTES <= 227 * 1024);
 
-    __device__ static __forceinline__ uint32_t k_of(int32_t tile)
+    /* Tiles are counted over all rows of the block. */
+    __device__ static __forceinline__ uint32_t k_of(uint32_t count)
     {
-        return K + 2 * CHUNK_BYTES * (static_cast<uint32_t>(tile) % 2);
+        return K + 2 * CHUNK_BYTES * (count % 2);
     }
 };
 
@@ -53,7 +56,23 @@ template <int N> struct pair_group {
     uint32_t group, warp; /* the row of the pair; of the group */
     row_entries<false> row;
     int32_t first_k, end; /* of the keys of the longer row */
+    uint32_t before;      /* tiles of earlier rows */
 
+    __device__ __forceinline__ uint64_t *landed(uint32_t count) const
+    {
+        return reinterpret_cast<uint64_t *>(shared + where::LANDED) + count % 2;
+    }
+    __device__ __forceinline__ void await_keys(int32_t tile) const
+    {
+        const uint32_t count = before + static_cast<uint32_t>(tile);
+
+        sab::barrier_wait(landed(count), count / 2 % 2);
+    }
+
+    __device__ __forceinline__ int32_t tiles() const
+    {
+        return (end + INDEXER_BWD_ROWS_KEYS - 1) / INDEXER_BWD_ROWS_KEYS;
+    }
     __device__ __forceinline__ int32_t entry_of(int32_t tile, uint32_t lane) const
     {
         return INDEXER_BWD_ROWS_KEYS * tile + static_cast<int32_t>(16 * warp + lane % 16);
@@ -66,7 +85,8 @@ template <int N> struct pair_group {
         const int32_t j = INDEXER_BWD_ROWS_KEYS * tile + static_cast<int32_t>(first);
         const uint8_t *from = reinterpret_cast<const uint8_t *>(args.c.k) +
                               (static_cast<int64_t>(first_k) + j) * ROW_BYTES + 16 * piece;
-        const uint32_t to = base + where::k_of(tile);
+        const uint32_t count = before + static_cast<uint32_t>(tile);
+        const uint32_t to = base + where::k_of(count);
 
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -75,7 +95,7 @@ template <int N> struct pair_group {
             sab::copy_piece(at, from + 4 * i * ROW_BYTES, active);
             sab::copy_piece(at + CHUNK_BYTES, from + 4 * i * ROW_BYTES + 128, active);
         }
-        sab::copies_commit();
+        sab::arrive_when_copied(landed(count));
     }
 
     /* Columns 64 group.. of dK = a^T Q over the heads of both rows. */
@@ -101,7 +121,8 @@ template <int N> struct pair_group {
                                               float (&dw)[N / 4], float (&dq)[2][N / 2]) const
     {
         const uint32_t lane = fresh_lane();
-        const uint32_t k = base + where::k_of(tile), a_tile = base + where::A + CHUNK_BYTES * group;
+        const uint32_t k = base + where::k_of(before + static_cast<uint32_t>(tile));
+        const uint32_t a_tile = base + where::A + CHUNK_BYTES * group;
         const float2 *weights =
             reinterpret_cast<const float2 *>(shared + where::WEIGHTS + 4 * N * group);
 
@@ -129,32 +150,34 @@ template <int N> struct pair_group {
         products::hold(dq[1]);
     }
 
+    /* Up to the wait for one tile more than there are. */
     __device__ __forceinline__ void walk(const entry &first, float sum, float (&dw)[N / 4],
                                          float (&dq)[2][N / 2]) const
     {
-        const int32_t tiles = (end + INDEXER_BWD_ROWS_KEYS - 1) / INDEXER_BWD_ROWS_KEYS;
+        const int32_t nr = tiles();
         float g = row.gradient(first, sum);
         entry next = row.load(entry_of(1, fresh_lane()));
 
 #pragma unroll 1
-        for (int32_t tile = 0; tile < tiles; tile++) {
+        for (int32_t tile = 0; tile < nr; tile++) {
             /* all keys of the tile are here, and nobody needs those of the tile before, or an a */
-            sab::copies_wait<0>();
+            await_keys(tile);
             sab::fence_async_reads();
             __syncthreads();
             work_tile(tile, g, next, sum, dw, dq);
         }
-        sab::copies_wait<0>();
+        await_keys(nr);
         __syncthreads();
     }
 };
 
 /* All threads: the row `at` of each group, where it is `mine`; else only the keys of the other
- * one's row are of interest. They lie in the batch of row `lead`. */
+ * one's row are of interest. They lie in the batch of row `lead`. `tiles` have been counted before,
+ * and are after. */
 template <int N>
 __device__ __forceinline__ void run_pair(const indexer_bwd_rows_args &args, uint8_t *shared,
                                          uint32_t group, uint32_t warp, uint32_t at, bool mine,
-                                         uint32_t lead)
+                                         uint32_t lead, uint32_t &tiles)
 {
     using where = pair_layout<N>;
     using products = wgmma_products<N>;
@@ -177,7 +200,9 @@ __device__ __forceinline__ void run_pair(const indexer_bwd_rows_args &args, uint
                               warp,
                               row,
                               static_cast<int32_t>(place_of(args.c, lead).first_k),
-                              max(all[0].last, all[1].last) + 1};
+                              max(all[0].last, all[1].last) + 1,
+                              tiles};
+    tiles += static_cast<uint32_t>(me.tiles()) + 1;
     me.gather(0, thread % 32);
     const entry first = row.load(me.entry_of(0, thread % 32));
     products::hold(dq[0]); /* zeros of their own */
@@ -207,11 +232,19 @@ __global__ void __launch_bounds__(PAIR_THREADS, 1)
     const bool two = first + 1 < rows;
     const bool together = two && place_of(args.c, first).batch == place_of(args.c, first + 1).batch;
 
+    uint32_t tiles = 0;
+
+    if (threadIdx.x < 2) {
+        sab::barrier_init(reinterpret_cast<uint64_t *>(shared + pair_layout<N>::LANDED) +
+                              threadIdx.x,
+                          PAIR_THREADS);
+        sab::barriers_publish();
+    }
 #    pragma unroll 1
     for (uint32_t pass = 0; pass < (two && !together ? 2 : 1); pass++) {
         __syncthreads();
         run_pair<N>(args, shared, group, of_block % WARPS, at,
-                    first + group < rows && (together || group == pass), first + pass);
+                    first + group < rows && (together || group == pass), first + pass, tiles);
     }
 #endif
 }
