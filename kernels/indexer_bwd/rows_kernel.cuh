@@ -3,7 +3,7 @@
  * heads a block of four warps, by tensor core products (contracts/indexer.md, 6.2 and 6.3).
  *
  * The row is walked twice. First all its scores are read, for the sum of g. Then its entries come
- * in tiles of 64, a warp has 16 of them; keys are gathered two tiles deep:
+ * in tiles of 64, a warp has 16 of them; the next tile's keys are gathered meanwhile:
  *     x^T = K Q^T            64 keys x N heads
  *     a^T, dW                in registers: G is made from the scores as they pass; a^T goes to
  *                            shared memory as well
@@ -20,13 +20,15 @@
  *   tensor         768    256 each for x, dQ, dK
  *   shared memory  1340   x 256, dQ 256, dK 128, gather 128, a 64, staging 256 written, 256 read
  *   issue          about 600
- * The chain of a tile within a block is x (400), weights (250), dK (200), staging (100), dK (200),
- * staging, two barriers: 1500. Three blocks share a multiprocessor, which leaves a block 6270 a
- * tile, so that there should always be a block with a tile to add. Reductions first: 339 TFLOPS.
- * Predicted: 230 to 290 at 512 entries a row, 180 to 240 at 128, where the start of a row (two
- * latencies of global memory, 2500 clocks) counts; with 32 and 16 heads a half and a quarter of
- * that, since a tile of dK costs the same. By mma.sync, operands pass through registers: shared
- * memory 2600, tensor 1150; 130 to 200.
+ * The chain of a tile within a block is x (400), weights (250), dK (200), staging and its 16 orders
+ * to the copy engine a warp (600), dK (200), staging again, two barriers: 2500 to 3000. Three
+ * blocks share a multiprocessor, which leaves a block 6270 a tile, so that there should always be
+ * one with a tile to add. Reductions first: 339 TFLOPS. Predicted: 230 to 290 at 512 entries a row,
+ * 180 to 240 at 128, where the start of a row counts (two latencies of global memory, 2500 clocks);
+ * with 32 and 16 heads a half and a quarter of that, since a tile of dK costs the same.
+ *
+ * By mma.sync operands pass through registers: shared memory 2240, tensor 1150, and from 32 heads
+ * on two blocks a multiprocessor: 130 to 200.
  */
 #ifndef INDEXER_BWD_ROWS_KERNEL_CUH
 #define INDEXER_BWD_ROWS_KERNEL_CUH
