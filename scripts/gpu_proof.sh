@@ -11,7 +11,8 @@
 # Steps, in the default order:
 #   device truth vectors matrix descriptor_hazards dsa   test programs
 #   memcheck racecheck synccheck initcheck   compute-sanitizer over the kernels, small cases
-#   dsa_fwd dsa_bwd bsa_fwd                  the contract's matrix, every kernel of the operator
+#   dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense
+#                                            the contract's matrix, every kernel of the operator
 #   quant_check indexer_check                likewise of the quantisers and of the indexer's family
 #   doctor check fixture_checks cached quick activities faults   the program
 #   ceilings                                 kept for the steps behind it
@@ -25,8 +26,9 @@ build=$(realpath -m "${1:-build-h200}")
 out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
 [ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards dsa memcheck racecheck synccheck \
-    initcheck dsa_fwd dsa_bwd bsa_fwd quant_check indexer_check doctor check fixture_checks cached quick \
-    activities faults ceilings descriptors sweep aa twin
+    initcheck dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense \
+    quant_check indexer_check doctor check fixture_checks cached quick activities faults \
+    ceilings descriptors sweep aa twin
 
 # Steps that are `bench run` of one configuration: the most seconds, and the file.
 declare -A configs=(
@@ -165,7 +167,7 @@ step() { # NAME SEED
     matrix) program 240 gpu_matrix ;;
     descriptor_hazards) program 300 gpu_descriptors ;;
     dsa) program 240 gpu_dsa ;;
-    dsa_fwd | dsa_bwd | bsa_fwd) every_kernel 180 "$1" ;;
+    dsa_fwd | dsa_bwd | bsa_fwd | indexer_bwd_sparse | indexer_bwd_dense) every_kernel 180 "$1" ;;
     memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;
     doctor) limited 60 0 doctor "$bench" doctor ;;
     quant_check) checked 120 0 "$1" tests/gpu/quant.ini "${numbers[@]}" ;;
