@@ -34,6 +34,8 @@ extern const struct sab_kernel dsa_fwd_reference_row, dsa_fwd_mma_row, dsa_fwd_w
 extern const struct sab_kernel dsa_bwd_reference_row, dsa_bwd_mma_row, dsa_bwd_wgmma_row;
 extern const struct sab_kernel indexer_fwd_reference_row, indexer_topk_reference_row;
 extern const struct sab_kernel indexer_bwd_sparse_reference_row, indexer_bwd_dense_reference_row;
+extern const struct sab_kernel indexer_bwd_sparse_mma_row, indexer_bwd_dense_mma_row;
+extern const struct sab_kernel indexer_bwd_sparse_wgmma_row, indexer_bwd_dense_wgmma_row;
 extern const struct sab_kernel score_sparse_indexer_reference_row,
     score_sparse_attention_reference_row;
 extern const struct sab_kernel score_dense_indexer_reference_row,
@@ -88,6 +90,13 @@ static const struct sab_kernel score_dense_indexer_reference_row =
 static const struct sab_kernel score_dense_attention_reference_row =
     SAB_ABSENT_ROW(score_dense_attention, "reference");
 static const struct sab_kernel indexer_topk_vector_row = SAB_ABSENT_ROW(indexer_topk, "vector");
+static const struct sab_kernel indexer_bwd_sparse_mma_row =
+    SAB_ABSENT_ROW(indexer_bwd_sparse, "mma");
+static const struct sab_kernel indexer_bwd_dense_mma_row = SAB_ABSENT_ROW(indexer_bwd_dense, "mma");
+static const struct sab_kernel indexer_bwd_sparse_wgmma_row =
+    SAB_ABSENT_ROW(indexer_bwd_sparse, "wgmma");
+static const struct sab_kernel indexer_bwd_dense_wgmma_row =
+    SAB_ABSENT_ROW(indexer_bwd_dense, "wgmma");
 static const struct sab_kernel indexer_fwd_mma_row = SAB_ABSENT_ROW(indexer_fwd, "mma");
 static const struct sab_kernel indexer_fwd_wgmma_row = SAB_ABSENT_ROW(indexer_fwd, "wgmma");
 #endif
@@ -144,8 +153,12 @@ static const struct sab_kernel *const kernels[] = {
     &score_dense_attention_reference_row,
     &indexer_bwd_sparse_cpu_row,
     &indexer_bwd_sparse_reference_row,
+    &indexer_bwd_sparse_mma_row,
+    &indexer_bwd_sparse_wgmma_row,
     &indexer_bwd_dense_cpu_row,
     &indexer_bwd_dense_reference_row,
+    &indexer_bwd_dense_mma_row,
+    &indexer_bwd_dense_wgmma_row,
 };
 /* clang-format on */
 

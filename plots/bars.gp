@@ -11,10 +11,11 @@ folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("bars.gp")] : ""
 load folder . "style.gp"
 
 c_flops = place("flops")
-cases = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
+cases = ""; all_cases = 0; last_case = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
 lowest = 0; highest = 0; moved = 0
 see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
-    cases = add(cases, strcol(c_case)), \
+    all_cases = strcol(c_case) eq last_case ? all_cases : all_cases + 1, last_case = strcol(c_case), \
+    cases = words(cases) < most ? add(cases, strcol(c_case)) : cases, \
     all_rates = (real_of(c_flops) > 0) ? all_rates : 0, \
     least = (real_of(c_time) >= least) ? least : real_of(c_time), \
     greatest = (real_of(c_time) <= greatest) ? greatest : real_of(c_time), \
@@ -33,32 +34,53 @@ if (lowest < -frame) { lowest = -frame }
 if (highest > frame) { highest = frame }
 inside(c) = same_problem(0) ? 100 * (real_of(c) - 1 < lowest ? lowest : (real_of(c) - 1 > highest ? highest : real_of(c) - 1)) : NaN
 if (!exists("metric")) metric = all_rates ? "rate" : "time"
-cases_nr = words(cases) < most ? words(cases) : most
+cases_nr = words(cases)
 arms_nr = words(arms)
 unit = least >= 1e6 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
-# ---- a bar's place and height ----
+# ---- a bar's place and height, once for each row: names take long to find among hundreds ----
 step = 0.8 / arms_nr
 at(arm) = index_of(cases, strcol(c_case)) - 0.4 + step * (arm - 0.5)
-drawn(arm) = usable(0) && strcol(c_arm) eq word(arms, arm) && index_of(cases, strcol(c_case)) <= most
+drawn(unused) = usable(0) && has(cases, strcol(c_case))
 value_of(ns) = metric eq "rate" ? real_of(c_flops) / ns / 1e3 : ns / unit
 change_of(c) = same_problem(0) ? 100 * (real_of(c) - 1) : NaN
+set table $rows
+plot cases_csv using (drawn(0) ? index_of(arms, strcol(c_arm)) : NaN):(at(index_of(arms, strcol(c_arm)))): \
+        (value_of(real_of(c_time))):(value_of(real_of(c_p10))):(value_of(real_of(c_p90))): \
+        (change_of(c_ratio)):(inside(c_lo)):(inside(c_hi)) with table
+unset table
+eval read_block
+of(arm) = $1 == arm ? $2 : NaN
 
 set boxwidth step * 0.92 absolute
 set style fill solid 0.85 border -1
 set xrange [0.4:cases_nr + 0.6]
 set offsets 0, 0, 0, 0
-shorten(s) = strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s
+# What all names end with is said once, above: "pattern-topk", "promise-per_row".
+tail_ = ""
+ends_with(s, t) = strlen(s) > strlen(t) && s[strlen(s) - strlen(t) + 1:] eq t
+do for [round = 1:8] {
+    from_ = strlen(word(cases, 1)) - strlen(tail_)
+    dot = 0
+    do for [i = 2:from_] { if (word(cases, 1)[i:i] eq ".") { dot = i } }
+    longer = dot ? word(cases, 1)[dot:] : ""
+    # A point inside a number, or in front of one, does not begin a word.
+    if (dot && !is_number(longer[2:2]) && !is_number(longer[3:3]) && \
+        int(sum [i = 1:cases_nr] (ends_with(word(cases, i), longer) ? 1 : 0)) == cases_nr) { tail_ = longer }
+}
+if (cases_nr < 2) { tail_ = "" }
+cut(s) = s[1:strlen(s) - strlen(tail_)]
+label_of(s) = cut(strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s)
 one_sweep = 1
 do for [i = 1:cases_nr] {
     if (word(cases, i)[1:strstrt(word(cases, i), ".")] ne word(cases, 1)[1:strstrt(word(cases, 1), ".")]) { one_sweep = 0 }
 }
 turn = cases_nr > 6
 tic_font = cases_nr > 14 ? ",9" : ",11"
-left_out = words(cases) > most ? sprintf(" (first %d of %d cases)", most, words(cases)) : ""
+left_out = all_cases > most ? sprintf(" (first %d of %d cases)", most, all_cases) : ""
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
-head_2 = regime . "; upper whiskers: 10th to 90th percentile of the samples"
+head_2 = regime . (strlen(tail_) ? "; all " . replace_all(tail_[2:], ".", ", ") : "") . "; upper whiskers: 10th to 90th percentile of the samples"
 
 set multiplot
 two = compared > 0
@@ -83,35 +105,35 @@ if (two) {
     set format x ""
     do for [i = 1:cases_nr] { set xtics add ("" i) }
 } else {
-    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
     if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
 }
 set xtics noenhanced scale 0
 set key noenhanced horizontal at screen 0.985, screen 0.868 right bottom samplen 1.5 maxcols 6
-plot for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_time))) \
+plot for [a = 1:arms_nr] $rows using (of(a)):3 \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) title arm_title(word(arms, a)), \
-    for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(value_of(real_of(c_p90))):(0):(value_of(real_of(c_p10)) - value_of(real_of(c_p90))) \
+    for [a = 1:arms_nr] $rows using (of(a)):5:(0):($4 - $5) \
         with vectors arrowstyle 1 notitle
 
 if (two) {
     unset logscale y
     unset label 101; unset label 102
     set tmargin at screen 0.48
-    set bmargin at screen turn ? 0.18 : 0.08
+    set bmargin at screen turn ? 0.19 : 0.08
     set ylabel "change of time (%)\nfaster below 0"
     set yrange [105 * lowest - 0.5:105 * highest + 0.5]
     set format x
     set xtics ()
-    do for [i = 1:cases_nr] { set xtics add ((one_sweep ? shorten(word(cases, i)) : word(cases, i)) i) }
+    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
     if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
     set xtics noenhanced scale 0
     set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder
     set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) . (is_cut ? ", cut at the frame" : "") at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front
     unset key
     plot 0 linecolor rgb "#444444" notitle, \
-        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(change_of(c_ratio)) \
+        for [a = 1:arms_nr] $rows using (of(a)):6 \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) notitle, \
-        for [a = 1:arms_nr] cases_csv using (drawn(a) ? at(a) : NaN):(inside(c_lo)):(0):(inside(c_hi) - inside(c_lo)) \
+        for [a = 1:arms_nr] $rows using (of(a)):7:(0):($8 - $7) \
         with vectors arrowstyle 1 notitle
 }
 unset multiplot

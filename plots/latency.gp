@@ -20,7 +20,6 @@ if (c_x == 0) {
 }
 array by_column[words(by) + 1]
 do for [i = 1:words(by)] { by_column[i] = place(word(by, i)) }
-short_name(s) = s eq "density_asked" ? "density" : s
 
 # ---- a line is an arm with the values of `by`; only what varies is written into its name ----
 array first[words(by) + 1]; array varies[words(by) + 1]
@@ -36,16 +35,18 @@ tail_ = ""
 join(i) = (tail_ = tail_ . part(i), 0)
 line_name(unused) = (tail_ = "", int(sum [i = 1:words(by)] join(i)), strcol(c_arm) . tail_)
 
-lines = ""; ticks = ""; least = NaN; greatest = NaN; quickest = NaN; slowest = NaN; limits = 0
+lines = ""; more_lines = 0; ticks = ""; least = NaN; greatest = NaN; quickest = NaN; slowest = NaN; limits = 0
 see(unused) = timed(0) ? ( \
-    lines = add(lines, line_name(0)), ticks = add(ticks, sprintf("%d", real_of(c_x))), \
+    name_ = line_name(0), \
+    more_lines = (words(lines) < most || has(lines, name_)) ? more_lines : more_lines + 1, \
+    lines = words(lines) < most ? add(lines, name_) : lines, ticks = add(ticks, sprintf("%d", real_of(c_x))), \
     least = real_of(c_x) >= least ? least : real_of(c_x), \
     greatest = real_of(c_x) <= greatest ? greatest : real_of(c_x), \
     quickest = real_of(c_time) >= quickest ? quickest : real_of(c_time), \
     slowest = real_of(c_time) <= slowest ? slowest : real_of(c_time), \
     limits = real_of(c_limit_pct) > 0 ? limits + 1 : limits, 0) : 0
 stats cases_csv using (see(0)) nooutput
-lines_nr = words(lines) < most ? words(lines) : most
+lines_nr = words(lines)
 unit = quickest * slowest >= 1e12 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
@@ -58,7 +59,7 @@ do for [l = 1:words(lines)] { settings = add(settings, setting_of(l)) }
 title_of(l) = strstrt(word(lines, l), ",") ? \
     arm_of(l) . " (" . word(lines, l)[strstrt(word(lines, l), ",") + 1:] . ")" : word(lines, l)
 
-head_1 = t_operator . ": median time against " . along . (words(lines) > most ? sprintf(" (first %d of %d lines)", most, words(lines)) : "")
+head_1 = t_operator . ": median time against " . along . (more_lines ? sprintf(" (first %d lines)", lines_nr) : "")
 head_2 = regime . "; grey guides grow as S and S^2" . (limits ? "; dashed: time at the limit" : "") . "; whiskers: 10th to 90th percentile"
 @place_head
 set lmargin at screen 0.10
@@ -69,7 +70,6 @@ set logscale xy
 set xrange [least / 1.25:greatest * 1.25]
 set yrange [quickest / unit / 2:slowest / unit * 2]
 set grid x y linecolor rgb "#E4E4E4" linewidth 0.8
-k_of(s) = (s >= 1024 && int(s) % 1024 == 0) ? sprintf("%dk", s / 1024) : sprintf("%d", s)
 set xtics () scale 0.5
 do for [i = 1:words(ticks)] { set xtics add (k_of(real(word(ticks, i))) real(word(ticks, i))) }
 set mxtics 1
@@ -77,16 +77,23 @@ set xlabel along . " (tokens)" noenhanced
 set ylabel "median time (" . unit_name . ")"
 set key noenhanced at screen 0.715, screen 0.88 left top Left reverse samplen 2.5 font ",10"
 set samples 200
+# Of each row its line and what is drawn, once: names take long to find among hundreds of cases.
+set table $rows
+plot cases_csv using (timed(0) ? index_of(lines, line_name(0)) : NaN):(real_of(c_x)):(real_of(c_time) / unit): \
+        (real_of(c_p10) / unit):(real_of(c_p90) / unit):(real_of(c_time) * real_of(c_limit_pct) / 100 / unit) with table
+unset table
+eval read_block
 # A point of another line must not break this one.
 set datafile missing NaN
+of(l, c) = $1 == l ? column(c) : NaN
 guide(s, power) = quickest / unit * 0.6 * (s / least) ** power
 plot guide(x, 1) linecolor rgb grey linewidth 0.9 title "as S", \
     guide(x, 2) linecolor rgb grey linewidth 0.9 dashtype 3 title "as S^2", \
-    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) smooth unique \
+    for [l = 1:lines_nr] $rows using (of(l, 2)):3 smooth unique \
         with lines linecolor rgb colour_of(arm_nr(l)) linewidth 1.6 notitle, \
-    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) / unit) \
-        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 34), \
-    for [l = 1:lines_nr] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_p10) / unit):(0):((real_of(c_p90) - real_of(c_p10)) / unit) \
+    for [l = 1:lines_nr] $rows using (of(l, 2)):3 \
+        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 30), \
+    for [l = 1:lines_nr] $rows using (of(l, 2)):4:(0):($5 - $4) \
         with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle, \
-    for [l = 1:(limits ? lines_nr : 0)] cases_csv using ((timed(0) && line_name(0) eq word(lines, l)) ? real_of(c_x) : NaN):(real_of(c_time) * real_of(c_limit_pct) / 100 / unit) smooth unique \
+    for [l = 1:(limits ? lines_nr : 0)] $rows using (of(l, 2)):6 smooth unique \
         with lines linecolor rgb colour_of(arm_nr(l)) dashtype 2 linewidth 1 notitle

@@ -1,7 +1,7 @@
 # run_order.gp - every sample of one case in the order in which it was taken: colour is the arm, the
 # mark its slot in the round, a cross a dropped sample; the running clock on the second axis. Time
 # inside a process is real, processes stand side by side. See style.gp for how to call it.
-# only  case_id to draw  (default, and where it has no sample: the first one of samples.csv)
+# only  case_id to draw  (default: the first one of samples.csv)
 
 chart = "run_order"
 if (!exists("high")) high = 520
@@ -9,21 +9,14 @@ if (!exists("only")) only = ""
 folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("run_order.gp")] : ""
 load folder . "style.gp"
 
-unset datafile columnheaders
-set datafile separator "\n"
-stats samples_csv every ::0::0 using (read_header(strcol(1))) nooutput
-set datafile separator comma
-set datafile columnheaders
+if (only eq "") only = first_case(0)
+samples_csv = samples_of(only)
+header = header_of(dir . "/samples.csv")
 s_case = place("case_id"); s_process = place("process"); s_slot = place("slot"); s_arm = place("arm")
 s_span = place("span_ns"); s_start = place("start_ns"); s_run = place("run_mhz")
 s_drop = place("drop_reason")
 
-# ---- which case, which processes ----
-first_case = ""; found = 0
-pick(unused) = (first_case = first_case eq "" ? strcol(s_case) : first_case, \
-    found = strcol(s_case) eq only ? 1 : found, 0)
-stats samples_csv using (pick(0)) nooutput
-if (!found) { only = first_case }
+# ---- which processes ----
 most_processes = 200
 array begin[most_processes]; array end_[most_processes]; array offset_s[most_processes]
 do for [p = 1:most_processes] { begin[p] = NaN; end_[p] = NaN }
@@ -80,6 +73,8 @@ if (clocks) {
     # Into the lower fifth, so that clock and samples do not cover each other.
     reach = CLOCK_max - CLOCK_min > 1 ? CLOCK_max - CLOCK_min : 1
     set y2range [CLOCK_min - 0.2 * reach:CLOCK_min + 5 * reach]
+} else {
+    set y2range [0:1]
 }
 stats samples_csv using (is_here(0) ? real_of(s_span) / unit : NaN) name "SPAN" nooutput
 spread = SPAN_max > SPAN_min ? SPAN_max - SPAN_min : SPAN_max * 0.01

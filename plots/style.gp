@@ -8,6 +8,7 @@
 # protocol  for the title             (default: what run.json says)
 # dev   draw rows of this device only           (default: all)
 # wide, high  size in pixels
+# cases_csv   file with the rows         (default cases.csv in dir)
 #
 # Rows whose status is not "ok" are passed over, so that what stands in their status_text cannot
 # harm: gnuplot reads neither doubled quotes nor line ends inside a cell.
@@ -18,16 +19,20 @@ if (!exists("out")) out = ""
 if (!exists("term")) term = (strlen(out) > 4 && out[strlen(out) - 3:] eq ".svg") ? "svg" : "png"
 if (out eq "") out = dir . "/" . chart . "." . term
 if (!exists("wide")) wide = 1000
-cases_csv = dir . "/cases.csv"
-# With one more column: of an empty last cell gnuplot repeats what an earlier line had there.
-samples_csv = "< sed 's/$/,-/' '" . dir . "/samples.csv'"
+if (!exists("cases_csv")) cases_csv = dir . "/cases.csv"
+# Samples of one case, picked before gnuplot reads them: a long run has hundreds of thousands. With
+# one more column: of an empty last cell gnuplot repeats what an earlier line had there.
+find_case = "NR == 1 { for (i = 1; i <= NF; i++) if ($i == \"case_id\") c = i } "
+samples_of(id) = "< awk -F, -v id='" . id . "' '" . find_case . \
+    "NR == 1 || $c == id { print $0 \",-\" }' '" . dir . "/samples.csv'"
+first_case(unused) = system("awk -F, '" . find_case . "NR == 2 { print $c; exit }' '" . dir . "/samples.csv'")
 
 # ---- columns by name ----
 # `header` is the first line of a file between commas; place("name") the column's number, 0 for none.
 header = ","
 place(name) = strstrt(header, "," . name . ",") ? \
     int(sum [i_ = 1:strstrt(header, "," . name . ",")] (header[i_:i_] eq "," ? 1 : 0)) : 0
-read_header(line) = (header = "," . line . ",", 0)
+header_of(file) = "," . system("head -n 1 '" . file . "'") . ","
 text_of(c) = c > 0 ? strcol(c) : ""
 real_of(c) = c > 0 ? (valid(c) ? column(c) : NaN) : NaN
 
@@ -38,6 +43,20 @@ index_of(list, s) = int(sum [i_ = 1:words(list)] (word(list, i_) eq s ? i_ : 0))
 # The middle goes where a label is longer than there is room for.
 shorten(s, most) = strlen(s) > most ? s[1:most / 2 - 1] . ".." . s[strlen(s) - most / 2 + 2:] : s
 blank_free(s) = strlen(s) ? s : "-"
+part_of(s, sep, first) = first ? s[1:strstrt(s, sep) - 1] : s[strstrt(s, sep) + strlen(sep):]
+replace_all(s, a, b) = strstrt(s, a) ? part_of(s, a, 1) . b . replace_all(part_of(s, a, 0), a, b) : s
+
+# ---- values of an axis in order: by size where all are numbers, else as they appear ----
+is_number(s) = strlen(s) && 0 == int(sum [i_ = 1:strlen(s)] (strstrt("0123456789.e+-", s[i_:i_]) ? 0 : 1)) && s[1:1] ne "e"
+all_numbers(list) = words(list) == int(sum [i_ = 1:words(list)] (is_number(word(list, i_)) ? 1 : 0))
+number_of(s) = is_number(s) ? real(s) : NaN
+rank_of(list, s) = 1 + int(sum [i_ = 1:words(list)] (real(word(list, i_)) < number_of(s) ? 1 : 0))
+order_of(list, s) = all_numbers(list) ? rank_of(list, s) : index_of(list, s)
+nth_value(list, n) = word(list, int(sum [k_ = 1:words(list)] (order_of(list, word(list, k_)) == n ? k_ : 0)))
+# 16384 as 16k.
+k_of(s) = (s >= 1024 && int(s) % 1024 == 0) ? sprintf("%dk", s / 1024) : sprintf("%.6g", s)
+axis_text(s) = is_number(s) ? k_of(real(s)) : s
+short_name(s) = s eq "density_asked" ? "density" : (s eq "seqlen_k" ? "seqlen" : s)
 
 # ---- colours: Okabe and Ito's, told apart with every kind of colour vision ----
 array colour[8]
@@ -51,11 +70,10 @@ band = 0xDDDDDD
 
 # ---- terminal ----
 font = "Helvetica,Arial,sans-serif"
-if (term eq "svg") {
-    set terminal svg size wide, high font font . ",13" background "white" linewidth 1.2
-} else {
-    set terminal pngcairo size wide, high font "Sans,11" background "white" linewidth 1.2
-}
+set_terminal = (term eq "svg") ? \
+    "set terminal svg size wide, high font font . ',13' background 'white' linewidth 1.2" : \
+    "set terminal pngcairo size wide, high font 'Sans,11' background 'white' linewidth 1.2"
+eval set_terminal
 set output out
 set encoding utf8
 set border 3 linecolor rgb "#444444"
@@ -65,8 +83,7 @@ set key top right
 # Whiskers are arrows with flat heads: error bars would rub out what lies under their middle.
 set style arrow 1 heads size screen 0.003, 90 fixed linewidth 1.2 linecolor rgb "#222222"
 
-set datafile separator "\n"
-stats cases_csv every ::0::0 using (read_header(strcol(1))) nooutput
+header = header_of(cases_csv)
 set datafile separator comma
 set datafile columnheaders
 
@@ -106,7 +123,38 @@ arm_title(a) = a eq duplicate ? a . " (A', same as " . baseline . ")" : a
 is_hollow(i) = word(arms, i) eq duplicate
 colour_of(i) = nth_colour((is_hollow(i) && baseline ne "") ? index_of(arms, baseline) : i)
 
-# ---- the two lines over a chart ----
+# ---- the two lines over a chart, at the same distance from its top whatever its height ----
 head_1 = ""; head_2 = ""
-place_head = "set label 101 head_1 at screen 0.012, screen 0.968 left noenhanced font ',14'; " . \
-    "set label 102 head_2 at screen 0.012, screen 0.928 left noenhanced font ',10' textcolor rgb '#444444'"
+place_head = "set label 101 head_1 at screen 0.012, screen 1 - 20.0 / high left noenhanced font ',14'; " . \
+    "set label 102 head_2 at screen 0.012, screen 1 - 43.0 / high left noenhanced font ',10' textcolor rgb '#444444'"
+
+# ---- panels: `panels_nr` of them in rows of at most three, below `above` pixels ----
+panels_nr = 1
+above = 72; tall = 300; gap_x = 74; gap_y = 58; right_side = 16
+columns_nr(unused) = panels_nr < 3 ? panels_nr : (panels_nr == 4 ? 2 : 3)
+lines_nr(unused) = (panels_nr + columns_nr(0) - 1) / columns_nr(0)
+panels_high(unused) = above + lines_nr(0) * (tall + gap_y)
+panel_wide(unused) = (wide - right_side - columns_nr(0) * gap_x) / columns_nr(0)
+panel_left(i) = gap_x + ((i - 1) % columns_nr(0)) * (panel_wide(0) + gap_x)
+panel_top(i) = above + ((i - 1) / columns_nr(0)) * (tall + gap_y)
+place_panel = "set lmargin at screen 1.0 * panel_left(i) / wide; " . \
+    "set rmargin at screen 1.0 * (panel_left(i) + panel_wide(0)) / wide; " . \
+    "set tmargin at screen 1 - 1.0 * panel_top(i) / high; " . \
+    "set bmargin at screen 1 - 1.0 * (panel_top(i) + tall) / high"
+
+# ---- rows as numbers: scripts put them into a block once and draw from that ----
+# read_block switches the reading of files to blocks, read_csv back.
+read_block = "unset datafile columnheaders; set datafile separator whitespace"
+read_csv = "set datafile separator comma; set datafile columnheaders"
+
+# ---- a key over the panels, in rows of four entries: those of gnuplot are as wide as one panel ----
+# entry_nr, entry_title, entry_colour, entry_mark (0: none), entry_dash say what is drawn.
+key_rows(entries) = (entries + 3) / 4
+entry_left(n) = gap_x + ((n - 1) % 4) * (wide - gap_x - 10) / 4
+entry_down(n) = 66 + 17 * ((n - 1) / 4)
+add_entry = "set arrow 200 + entry_nr from screen 1.0 * entry_left(entry_nr) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high " . \
+    "to screen (entry_left(entry_nr) + 30.0) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high nohead front linewidth 1.6 dashtype entry_dash linecolor rgb entry_colour; " . \
+    "set label 200 + entry_nr entry_title at screen (entry_left(entry_nr) + 36.0) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high left noenhanced font ',10'; " . \
+    "if (entry_mark > 0) { set label 300 + entry_nr '' at screen (entry_left(entry_nr) + 15.0) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high point pointtype entry_mark pointsize 1 linecolor rgb entry_colour }"
+# Once, over the first panel.
+drop_entries = "do for [e_ = 201:200 + entry_nr] { unset arrow e_; unset label e_; unset label e_ + 100 }"

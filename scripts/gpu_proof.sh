@@ -11,11 +11,14 @@
 # Steps, in the default order:
 #   device truth vectors matrix descriptor_hazards dsa   test programs
 #   memcheck racecheck synccheck initcheck   compute-sanitizer over the kernels, small cases
-#   dsa_fwd dsa_bwd                          the contract's matrix, every kernel of the operator
-#   doctor check quick activities faults     the program
+#   dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense
+#                                            the contract's matrix, every kernel of the operator
+#   quant_check indexer_check                likewise of the quantisers and of the indexer's family
+#   doctor check fixture_checks cached quick activities faults   the program
+#   ceilings                                 kept for the steps behind it
 #   descriptors sweep aa twin                what is published
-# and by name only: long (sage_sweep_long.ini). `aa:7` and `twin:7` use seed 7, any step of a
-# configuration takes a seed so.
+# and by name only what else is published: the table `configs` below. `aa:7` and `twin:7` use seed 7,
+# any step of a configuration takes a seed so.
 set -u
 
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +26,34 @@ build=$(realpath -m "${1:-build-h200}")
 out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
 [ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards dsa memcheck racecheck synccheck \
-    initcheck dsa_fwd dsa_bwd doctor check quick activities faults descriptors sweep aa twin
+    initcheck dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense \
+    quant_check indexer_check doctor check fixture_checks cached quick activities faults \
+    ceilings descriptors sweep aa twin
+
+# Steps that are `bench run` of one configuration: the most seconds, and the file.
+declare -A configs=(
+    [quick]="120 configs/quick.ini"
+    [activities]="120 tests/gpu/activities.ini"
+    [descriptors]="300 configs/sage_descriptors.ini"
+    [sweep]="560 configs/sage_sweep.ini"
+    [long]="560 configs/sage_sweep_long.ini"
+    [aa]="480 configs/aa_sage.ini"
+    [twin]="480 configs/twin_sage.ini"
+    [wgmma]="300 configs/sage_wgmma.ini"
+    [quant]="120 configs/sage_quant.ini"
+    [flags]="300 configs/sage_flags.ini"
+    [pipeline]="300 configs/sage_pipeline.ini"
+    [dsa_presets]="560 configs/dsa_presets.ini"
+    [dsa_types]="300 configs/dsa_bf16_fp16.ini"
+    [dsa_overlap]="300 configs/dsa_overlap.ini"
+    [dsa_batches]="300 configs/dsa_batches.ini"
+    [bsa_density]="400 configs/bsa_density.ini"
+    [bsa_tail]="200 configs/bsa_tail.ini"
+    [bsa_types]="200 configs/bsa_types.ini"
+    [topk]="580 configs/topk.ini"
+    [indexer]="560 configs/indexer.ini"
+    [dsa_layer]="400 configs/dsa_layer.ini"
+)
 
 most_bytes=$((15 * 1024 * 1024))
 bench=$build/bin/bench
@@ -85,6 +115,16 @@ config() { # SECONDS NAME FILE [FLAG...]
         --out "$work/proof/results/$name" "$@"
 }
 
+checked() { # SECONDS EXIT NAME FILE [FLAG...]
+    local seconds=$1 due=$2 name=$3 file=$4
+    shift 4
+    limited "$seconds" "$due" "$name" "$bench" check --config "$source_dir/$file" \
+        --out "$work/proof/results/$name" "$@"
+}
+
+# What the numbers of a kernel depend on; the checks of streams and of memory have a step of theirs.
+numbers=(--together --check oracle --check guards --check written --check repeat)
+
 # tests/gpu/OPERATOR.ini with each CUDA kernel of the library in turn; the first run also holds the
 # reference kernel against the oracle.
 every_kernel() { # SECONDS OPERATOR
@@ -93,8 +133,8 @@ every_kernel() { # SECONDS OPERATOR
         awk -v op="$2/" 'index($1, op) == 1 && $2 == "cuda" { print $1 }'); do
         [ "$kernel" != "$2/reference" ] || continue
         name=check-${kernel/\//-}
-        limited "$1" 0 "$name" "$bench" check --config "$source_dir/tests/gpu/$2.ini" \
-            --arm.kernel.kernel "$kernel" "${arm[@]}" --out "$work/proof/results/$name"
+        checked "$1" 0 "$name" "tests/gpu/$2.ini" --arm.kernel.kernel "$kernel" "${arm[@]}" \
+            "${numbers[@]}"
         arm=(--arm kernel)
         count=$((count + 1))
     done
@@ -118,7 +158,6 @@ faults() {
 
 step() { # NAME SEED
     local name=$1${2:+-seed$2} seed=${2:+--seed $2}
-    # shellcheck disable=SC2086 # no seed is no argument
     case $1 in
     device) program 120 gpu_device ;;
     truth)
@@ -128,22 +167,26 @@ step() { # NAME SEED
     matrix) program 240 gpu_matrix ;;
     descriptor_hazards) program 300 gpu_descriptors ;;
     dsa) program 240 gpu_dsa ;;
-    dsa_fwd | dsa_bwd) every_kernel 180 "$1" ;;
+    dsa_fwd | dsa_bwd | bsa_fwd | indexer_bwd_sparse | indexer_bwd_dense) every_kernel 180 "$1" ;;
     memcheck | racecheck | synccheck | initcheck) sanitizer "$1" ;;
     doctor) limited 60 0 doctor "$bench" doctor ;;
-    check)
-        limited 120 0 check "$bench" check --config "$source_dir/configs/quick.ini" \
-            --out "$work/proof/results/check"
+    quant_check) checked 120 0 "$1" tests/gpu/quant.ini "${numbers[@]}" ;;
+    indexer_check) checked 300 0 "$1" tests/gpu/indexer.ini "${numbers[@]}" ;;
+    check) checked 120 0 check configs/quick.ini ;;
+    fixture_checks)
+        limited 300 0 fixture_checks "$source_dir/tests/gpu/gpu_check.sh" "$bench" "$build/fixtures"
         ;;
-    quick) config 120 "$name" configs/quick.ini $seed ;;
-    activities) config 120 "$name" tests/gpu/activities.ini $seed ;;
+    # An unsafe choice that fails exactly what it is known for is a success.
+    cached) checked 240 0 cached configs/sage_descriptors.ini --only '*S128*' ;;
+    ceilings) limited 180 0 ceilings "$bench" ceilings --out "$work/proof/results/ceilings" ;;
     faults) faults ;;
-    descriptors) config 300 "$name" configs/sage_descriptors.ini $seed ;;
-    sweep) config 560 "$name" configs/sage_sweep.ini $seed ;;
-    long) config 560 "$name" configs/sage_sweep_long.ini $seed ;;
-    aa) config 480 "$name" configs/aa_sage.ini $seed ;;
-    twin) config 480 "$name" configs/twin_sage.ini $seed ;;
     *)
+        # shellcheck disable=SC2086 # seconds and file; no seed is no argument
+        if [ -n "${configs[$1]:-}" ]; then
+            set -- "$1" ${configs[$1]}
+            config "$2" "$name" "$3" $seed
+            return
+        fi
         echo "gpu_proof.sh: no step '$1'; the head of the script lists them" >&2
         failed=1
         ;;

@@ -43,7 +43,7 @@ static void draw_charts(const char *dir, bool quiet)
     struct err err = ERR_INIT;
 
     plot_result_init(&plot);
-    if (plot_draw(dir, &plot, &err))
+    if (plot_draw(dir, NULL, &plot, &err))
         fprintf(stderr, "bench: charts: %s\n", err.text);
     else if (plot.outcome != PLOT_DRAWN && !quiet)
         fprintf(stderr, "bench: %s; `bench plot %s` draws them later\n", plot.note, dir);

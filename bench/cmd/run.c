@@ -24,7 +24,7 @@ static void draw_charts(const struct session *s)
     struct err err = ERR_INIT;
 
     plot_result_init(&plot);
-    if (plot_draw(s->store.dir, &plot, &err))
+    if (plot_draw(s->store.dir, NULL, &plot, &err))
         session_note(s, "charts: %s", err.text);
     else if (plot.outcome != PLOT_DRAWN)
         session_note(s, "%s; `bench plot %s` draws them later", plot.note, s->store.dir);

@@ -10,7 +10,6 @@
 
 #include "child.h"
 #include "file.h"
-#include "json.h"
 #include "plot_internal.h"
 
 #ifndef SAB_PLOTS_DIR
@@ -20,17 +19,7 @@
 #define GNUPLOT_TIMEOUT_MS 120000
 #define GNUPLOT_MAX_BYTES  65536
 
-/* To add a chart: a script of that name in plots/, a row here. */
-static const struct {
-    const char *name;
-    bool (*makes_sense)(const struct plotter *p);
-} charts[] = {
-    {"bars", plotter_has_bars},
-    {"forest", plotter_has_forest},
-    {"latency", plotter_has_latency},
-    {"run_order", plotter_has_run_order},
-};
-
+/* Both, so that a README and a zoom have what they need. */
 static const char *const terms[] = {"png", "svg"};
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
@@ -52,38 +41,26 @@ const char *plot_scripts(void)
     return env && *env ? env : SAB_PLOTS_DIR;
 }
 
-/* gnuplot reads '' inside a string in single quotes as one quote. */
-static void add_setting(struct strbuf *sb, const char *name, const char *value)
-{
-    strbuf_addf(sb, "%s='", name);
-    for (; *value; value++) {
-        if (*value == '\'')
-            strbuf_addch(sb, '\'');
-        strbuf_addch(sb, *value);
-    }
-    strbuf_addstr(sb, "'; ");
-}
-
 static void add_slug(struct strbuf *sb, const char *text)
 {
     for (; *text; text++)
         strbuf_addch(sb, isalnum((unsigned char)*text) ? (char)tolower((unsigned char)*text) : '-');
 }
 
-static void add_settings(const struct plotter *p, const char *out, const char *term,
-                         struct strbuf *sb)
+static void add_settings(const struct plotter *p, const struct plot_chart *chart, const char *out,
+                         const char *term, struct strbuf *sb)
 {
-    const char *only = plotter_run_order_case(p);
     char protocol[32];
 
     snprintf(protocol, sizeof(protocol), "%lld", p->protocol);
-    add_setting(sb, "dir", ".");
-    add_setting(sb, "out", out);
-    add_setting(sb, "term", term);
-    add_setting(sb, "dev", p->device ? p->device : "");
-    add_setting(sb, "protocol", p->protocol >= 0 ? protocol : "");
-    add_setting(sb, "by", p->by.buf);
-    add_setting(sb, "only", only ? only : "");
+    plot_add_setting(sb, "dir", ".");
+    plot_add_setting(sb, "cases_csv", plotter_cases_csv(p));
+    plot_add_setting(sb, "out", out);
+    plot_add_setting(sb, "term", term);
+    plot_add_setting(sb, "dev", p->device ? p->device : "");
+    plot_add_setting(sb, "protocol", p->protocol >= 0 ? protocol : "");
+    if (chart->settings)
+        chart->settings(p, sb);
 }
 
 /* What gnuplot said, on one line and without the carets under it. */
@@ -126,22 +103,32 @@ static int take_chart(const struct plotter *p, const char *from, const char *to,
     return ret;
 }
 
-static int draw_one(const struct plotter *p, const char *chart, const char *term,
+static void drop_chart(const struct plotter *p, const char *name)
+{
+    struct strbuf path = STRBUF_INIT;
+
+    file_add_path(&path, p->dir, name);
+    if (!path.oom)
+        unlink(path.buf);
+    strbuf_release(&path);
+}
+
+static int draw_one(const struct plotter *p, const struct plot_chart *chart, const char *term,
                     struct plot_result *result, struct err *err)
 {
     struct strbuf name = STRBUF_INIT, temp = STRBUF_INIT, set = STRBUF_INIT, script = STRBUF_INIT,
                   said = STRBUF_INIT;
     int ret = -1;
 
-    strbuf_addstr(&name, chart);
+    strbuf_addstr(&name, chart->name);
     if (p->device) {
         strbuf_addch(&name, '-');
         add_slug(&name, p->device);
     }
     strbuf_addf(&name, ".%s", term);
     strbuf_addf(&temp, ".%s.tmp", name.buf);
-    add_settings(p, temp.buf, term, &set);
-    strbuf_addf(&script, "%s/%s.gp", p->scripts, chart);
+    add_settings(p, chart, temp.buf, term, &set);
+    strbuf_addf(&script, "%s/%s.gp", p->scripts, chart->name);
     if (name.oom || temp.oom || set.oom || script.oom) {
         err_memory(err);
         goto out;
@@ -151,6 +138,7 @@ static int draw_one(const struct plotter *p, const char *chart, const char *term
     if (child_run(&options, GNUPLOT_TIMEOUT_MS, GNUPLOT_MAX_BYTES, &said, err)) {
         err_set(err, ERR_ENVIRONMENT, "gnuplot could not draw '%s': %.700s", name.buf,
                 one_line(&said));
+        drop_chart(p, temp.buf);
         goto out;
     }
     if (take_chart(p, temp.buf, name.buf, one_line(&said), err) ||
@@ -166,16 +154,38 @@ out:
     return ret;
 }
 
-static int draw_device(const struct plotter *p, struct plot_result *result, struct err *err)
+static bool is_chosen(const struct plotter *p, const struct plot_chart *chart)
 {
-    for (size_t c = 0; c < NR(charts); c++) {
-        if (!charts[c].makes_sense(p))
+    bool found = !p->choice || !p->choice->charts_nr;
+
+    for (size_t i = 0; !found && i < p->choice->charts_nr; i++)
+        found = !strcmp(p->choice->charts[i], chart->name);
+    return found;
+}
+
+/* A chart that fails takes no other with it; the first failure is told. */
+static int draw_device(struct plotter *p, struct plot_result *result, struct err *err)
+{
+    size_t nr;
+    const struct plot_chart *charts = plot_charts(&nr);
+    int ret = 0;
+
+    if (plotter_look(p, err))
+        return -1;
+    for (size_t c = 0; c < nr; c++) {
+        if (!is_chosen(p, &charts[c]))
             continue;
+        if (!charts[c].makes_sense(p)) {
+            if (p->choice && p->choice->charts_nr)
+                return err_set(err, ERR_CONFIG, "chart '%s' is not for these rows: it is drawn %s",
+                               charts[c].name, charts[c].rule);
+            continue;
+        }
         for (size_t t = 0; t < NR(terms); t++)
-            if (draw_one(p, charts[c].name, terms[t], result, err))
-                return -1;
+            if (draw_one(p, &charts[c], terms[t], result, ret ? NULL : err))
+                ret = -1;
     }
-    return 0;
+    return ret;
 }
 
 static int draw_devices(struct plotter *p, struct plot_result *result, struct err *err)
@@ -219,53 +229,49 @@ static bool gnuplot_is_there(void)
     return there;
 }
 
-static int plotter_init(struct plotter *p, const char *dir, struct err *err)
+const char *plot_chart_at(size_t i, const char **rule)
 {
-    struct strbuf path = STRBUF_INIT;
-    int ret = -1;
+    size_t nr;
+    const struct plot_chart *charts = plot_charts(&nr);
 
-    *p = (struct plotter){.dir = dir, .protocol = -1};
-    strbuf_init(&p->by);
-    case_table_init(&p->cases);
-    file_add_path(&path, dir, "cases.csv");
-    if (path.oom) {
-        err_memory(err);
-        goto out;
-    }
-    if (case_table_read(&p->cases, path.buf, err))
-        goto out;
-    strbuf_reset(&path);
-    file_add_path(&path, dir, "run.json");
-    json_t *run = json_load_file(path.buf, 0, NULL);
-    const json_t *protocol = json_object_get(run, "protocol");
-    if (json_is_integer(protocol))
-        p->protocol = json_integer_value(protocol);
-    json_decref(run);
-    p->scripts = realpath(plot_scripts(), NULL);
-    if (!p->scripts) {
-        err_errno(err, ERR_ENVIRONMENT, "the chart scripts are not in '%s', set SAB_PLOTS",
-                  plot_scripts());
-        goto out;
-    }
-    plotter_find_by(p);
-    ret = p->by.oom ? err_memory(err) : 0;
-out:
-    strbuf_release(&path);
-    return ret;
+    if (i >= nr)
+        return NULL;
+    *rule = charts[i].rule;
+    return charts[i].name;
 }
 
-static void plotter_release(struct plotter *p)
+static int check_choice(const struct plot_choice *choice, struct err *err)
 {
-    free(p->scripts);
-    strbuf_release(&p->by);
-    case_table_release(&p->cases);
+    const char *names[16];
+    size_t nr;
+    const struct plot_chart *charts = plot_charts(&nr);
+
+    for (size_t i = 0; i < nr; i++)
+        names[i] = charts[i].name;
+    for (size_t i = 0; choice && i < choice->charts_nr; i++) {
+        bool known = false;
+        for (size_t k = 0; k < nr; k++)
+            known |= !strcmp(choice->charts[i], names[k]);
+        const char *near = known ? NULL : text_nearest(choice->charts[i], names, nr);
+        if (!known && near)
+            return err_set(err, ERR_CONFIG, "there is no chart '%s', did you mean '%s'",
+                           choice->charts[i], near);
+        if (!known)
+            return err_set(err, ERR_CONFIG,
+                           "there is no chart '%s', `bench plot --help` lists them",
+                           choice->charts[i]);
+    }
+    return 0;
 }
 
-int plot_draw(const char *dir, struct plot_result *result, struct err *err)
+int plot_draw(const char *dir, const struct plot_choice *choice, struct plot_result *result,
+              struct err *err)
 {
     struct plotter p;
-    int ret = plotter_init(&p, dir, err);
 
+    if (check_choice(choice, err))
+        return -1;
+    int ret = plotter_init(&p, dir, choice, err);
     if (ret)
         goto out;
     if (!plotter_has_bars(&p)) {

@@ -25,13 +25,27 @@ struct plot_result {
 void plot_result_init(struct plot_result *result);
 void plot_result_release(struct plot_result *result);
 
+/* What is drawn. A zeroed struct: every case, every chart that makes sense. */
+struct plot_choice {
+    const char *const *only; /* globs over case ids */
+    size_t only_nr;
+    const char *const *charts; /* names */
+    size_t charts_nr;
+};
+
 /*
- * Writes CHART.png and CHART.svg beside DIR/cases.csv: bars; forest with more than one compared
- * row; latency with more than one seqlen; run_order where samples.csv is there, for the case whose
- * change is largest. Rows of several devices get one set per device, CHART-<device>.png.
- * A chart that gnuplot could not draw is ERR_ENVIRONMENT with what gnuplot said.
+ * Writes CHART.png and CHART.svg beside DIR/cases.csv for each chart that makes sense for the rows
+ * (plot_chart_at() says when), and crossover.csv where a dense arm stands beside sparse ones.
+ * Rows of several devices get one set per device, CHART-<device>.png. `choice` may be NULL. Of some
+ * cases only (`only`), charts replace those of all of them, and crossover.csv stays as it is.
+ * An unknown chart, or one asked for by name that the rows do not allow, is ERR_CONFIG; one that
+ * gnuplot could not draw is ERR_ENVIRONMENT with what gnuplot said, once the others are drawn.
  */
-int plot_draw(const char *dir, struct plot_result *result, struct err *err);
+int plot_draw(const char *dir, const struct plot_choice *choice, struct plot_result *result,
+              struct err *err);
+
+/* The charts and the rule by which each appears; NULL behind the last one. */
+const char *plot_chart_at(size_t i, const char **rule);
 
 /* The folder of the scripts: $SAB_PLOTS, else the one that the build was told, else "plots". */
 const char *plot_scripts(void);

@@ -276,7 +276,8 @@ int report_markdown(const struct case_table *cases, const json_t *run, struct st
         return -1;
     report_sentence(&view, out, true);
     strbuf_addch(out, '\n');
-    int ret = report_tables(&view, out, err) || report_exceptions(&view, out, err);
+    int ret = report_tables(&view, out, err) || report_exceptions(&view, out, err) ||
+              report_crossover(&view, out, err);
     if (!ret) {
         report_parts(&view, out);
         report_outputs(&view, out);

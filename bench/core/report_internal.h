@@ -80,6 +80,8 @@ void report_sentence(const struct report_view *view, struct strbuf *out, bool ma
 int report_exceptions(const struct report_view *view, struct strbuf *out, struct err *err);
 /* report_outputs.c: how the outputs of each candidate compare with its baseline's. */
 void report_outputs(const struct report_view *view, struct strbuf *out);
+/* report_crossover.c: up to which density a sparse arm pays, where a dense one stands beside it. */
+int report_crossover(const struct report_view *view, struct strbuf *out, struct err *err);
 /* report_parts.c: the steps of each pipeline, and accuracy against unquantised inputs. */
 void report_parts(const struct report_view *view, struct strbuf *out);
 void report_method(const struct report_view *view, struct strbuf *out);

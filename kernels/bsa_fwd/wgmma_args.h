@@ -13,7 +13,7 @@ enum {
     BSA_WGMMA_THREADS = 128 * (BSA_WGMMA_GROUPS + 1),
     BSA_WGMMA_HALF_BYTES = 8192, /* 64 rows of 64 channels */
     BSA_WGMMA_TILE_BYTES = 2 * BSA_WGMMA_HALF_BYTES,
-    BSA_WGMMA_STAGES = 5,    /* of K and of V */
+    BSA_WGMMA_PLACES = 2 * BSA_WGMMA_TURNS * BSA_WGMMA_STAGES,
     BSA_WGMMA_CHUNK = 256,   /* blocks of a tile that are listed together */
     BSA_WGMMA_WINDOW = 4096, /* key blocks among which tiles of an item find the same one */
 };
@@ -52,7 +52,7 @@ struct listed_row {
  * What an item's tiles fold, chunk by chunk. The stream is the order in which K and V are loaded:
  * an entry holds a key block and, from bit BSA_WGMMA_WANT on, a bit for each tile that wants it. A
  * tile's own entries are those that it wants, in the same order, as: valid tokens - 1 in 6 bits,
- * then the place in the ring, 0 to 2 * BSA_WGMMA_STAGES - 1, whose upper half is the second parity.
+ * then the place in the ring, 0 to BSA_WGMMA_PLACES - 1, whose upper half is the second parity.
  */
 constexpr int WANT = 28;
 struct wgmma_list {
@@ -80,9 +80,11 @@ struct wgmma_shared {
         uint32_t chunks;
     } progress[4 * BSA_WGMMA_GROUPS];
     /* A stage is empty when each of the warps that read it has arrived; for tiles that do not want
-     * it the loader arrives. */
-    uint64_t k_full[BSA_WGMMA_STAGES], k_empty[BSA_WGMMA_STAGES];
-    uint64_t v_full[BSA_WGMMA_STAGES], v_empty[BSA_WGMMA_STAGES];
+     * it the loader arrives. It is full by BSA_WGMMA_TURNS barriers in turn: a tile does not wait
+     * for what it does not want, so with one barrier it might take the load before the last, of the
+     * same parity, for the one that it waits for (wgmma_deal.h). */
+    uint64_t k_full[BSA_WGMMA_TURNS * BSA_WGMMA_STAGES], k_empty[BSA_WGMMA_STAGES];
+    uint64_t v_full[BSA_WGMMA_TURNS * BSA_WGMMA_STAGES], v_empty[BSA_WGMMA_STAGES];
     uint64_t q_full[BSA_WGMMA_GROUPS], q_empty[BSA_WGMMA_GROUPS];
     uint64_t list_full[2], list_empty[2];
 };

@@ -19,6 +19,8 @@
 
 enum {
     BSA_WGMMA_GROUPS = 3, /* that compute: query tiles of an item */
+    BSA_WGMMA_STAGES = 5, /* of K and of V */
+    BSA_WGMMA_TURNS = 2,  /* barriers that a stage becomes full by, in turn */
     BSA_DEAL_CLASSES = 1 << BSA_WGMMA_GROUPS,
     BSA_DEAL_ALL = BSA_DEAL_CLASSES - 1,
     BSA_DEAL_PAIRS = BSA_DEAL_ALL / 2,
@@ -51,6 +53,18 @@ BSA_INLINE struct bsa_item bsa_item_of(int32_t full_rounds, int32_t rest, int32_
  * turn, `pairs` of class i + 1 and the class of the other tiles, then what is `left` of one of the
  * two. Where three tiles want equally many blocks, what is left are three classes of equal length
  * that hold each tile equally often, dealt in turn again.
+ *
+ * Nor may a tile be far ahead of the loads. Before it waits for the load of an entry, that into the
+ * same stage and barrier must have landed, BSA_WGMMA_TURNS * BSA_WGMMA_STAGES entries before: what
+ * it waits for is a parity. When a tile has seen an entry land, all up to BSA_WGMMA_STAGES before
+ * it were read. So the next one that it wants may be this far away:
+ */
+enum { BSA_DEAL_FARTHEST = (BSA_WGMMA_TURNS - 1) * BSA_WGMMA_STAGES };
+/*
+ * Its first one of an item may be the last of as many: Q, which it has seen, is asked for behind
+ * all entries of the item before. A tile wants none of the last entries of a chunk only where it
+ * wants nothing of later chunks, or has as many blocks in this one as any: then they are two at
+ * most. In turn, a tile is passed over by two classes, and by one more where the turns change.
  */
 struct bsa_deal {
     uint32_t all_nr;

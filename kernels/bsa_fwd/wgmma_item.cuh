@@ -16,18 +16,19 @@ __device__ __forceinline__ bsa_item item_of(const bsa_wgmma_args &args, int32_t 
                        static_cast<int32_t>(blockIdx.x), round);
 }
 
-/* A place in the ring of stages, and the parity with which its barriers are awaited there. */
+/* A place in the ring: the stage, which barrier it becomes full by, and the parity of that. */
 struct ring_place {
-    uint32_t stage, parity;
-
-    __device__ __forceinline__ void advance()
-    {
-        if (++stage == BSA_WGMMA_STAGES) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
+    uint32_t stage, full, parity;
 };
+
+__device__ __forceinline__ ring_place place_of(uint32_t at)
+{
+    const uint32_t fulls = BSA_WGMMA_TURNS * BSA_WGMMA_STAGES;
+    const uint32_t full = at < fulls ? at : at - fulls;
+
+    return {full < BSA_WGMMA_STAGES ? full : full - BSA_WGMMA_STAGES, full, at >= fulls};
+}
+static_assert(BSA_WGMMA_TURNS == 2);
 
 } // namespace bsa
 

@@ -54,9 +54,7 @@ struct own_entry {
     }
     __device__ __forceinline__ ring_place place() const
     {
-        const uint32_t at = entry >> 6;
-
-        return {at < BSA_WGMMA_STAGES ? at : at - BSA_WGMMA_STAGES, at >= BSA_WGMMA_STAGES};
+        return place_of(entry >> 6);
     }
 };
 
@@ -93,7 +91,7 @@ template <class T> struct attender {
     __device__ __forceinline__ void score(float (&scores)[32], const q_operand &q,
                                           const ring_place &at) const
     {
-        sab::barrier_wait(&shared->k_full[at.stage], at.parity);
+        sab::barrier_wait(&shared->k_full[at.full], at.parity);
         multiply_qk<T>(scores, q, sab::shared_address(shared->k[at.stage]));
         sab::wgmma_wait<0>();
         sab::wgmma_hold(scores);
@@ -113,7 +111,7 @@ template <class T> struct attender {
         raise(scores, args.scale_log2, state, factor);
         weigh<T>(scores, args.scale_log2, state, p);
         rescale(o, factor);
-        sab::barrier_wait(&shared->v_full[at.stage], at.parity);
+        sab::barrier_wait(&shared->v_full[at.full], at.parity);
         multiply_pv<T>(o, p, sab::shared_address(shared->v[at.stage]));
         sab::wgmma_wait<0>();
         sab::wgmma_hold(o);
@@ -221,9 +219,11 @@ __device__ __forceinline__ void open_barriers(wgmma_shared *shared)
 {
     constexpr uint32_t readers = 4 * BSA_WGMMA_GROUPS; /* warps */
 
-    for (int i = 0; i < BSA_WGMMA_STAGES; i++) {
+    for (int i = 0; i < BSA_WGMMA_TURNS * BSA_WGMMA_STAGES; i++) {
         sab::barrier_init(&shared->k_full[i], 1);
         sab::barrier_init(&shared->v_full[i], 1);
+    }
+    for (int i = 0; i < BSA_WGMMA_STAGES; i++) {
         sab::barrier_init(&shared->k_empty[i], readers);
         sab::barrier_init(&shared->v_empty[i], readers);
     }
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(BSA_WGMMA_THREADS, 1)
             if (sab::elect_one()) {
                 sab::map_prefetch(&args.maps.k);
                 sab::map_prefetch(&args.maps.v);
-                loader{args, shared, 0, {0, 0}}.serve();
+                loader{args, shared, 0, 0, 0}.serve();
             }
         } else if (warp == 4 * BSA_WGMMA_GROUPS + 1) {
             lister{args, shared, lane, 0, 0}.serve();

@@ -25,7 +25,7 @@ struct lister {
     wgmma_shared *shared;
     uint32_t lane;
     uint32_t chunks; /* made */
-    uint32_t place;  /* in the ring of the next entry: 0 to 2 * BSA_WGMMA_STAGES - 1 */
+    uint32_t place;  /* in the ring of the next entry: 0 to BSA_WGMMA_PLACES - 1 */
 
     __device__ __forceinline__ uint32_t rank(uint32_t lanes) const
     {
@@ -228,7 +228,7 @@ struct lister {
         for (uint32_t from = 0; from < stream_nr; from += 32) {
             const uint32_t i = from + lane;
             const uint32_t entry = i < stream_nr ? list()->stream[i] : 0;
-            const uint32_t at = (place + i) % (2 * BSA_WGMMA_STAGES);
+            const uint32_t at = (place + i) % BSA_WGMMA_PLACES;
             const int32_t block = static_cast<int32_t>(entry & ((1u << WANT) - 1));
 #pragma unroll
             for (int w = 0; w < BSA_WGMMA_GROUPS; w++) {
@@ -240,7 +240,7 @@ struct lister {
                 own_nr[w] += __popc(lanes);
             }
         }
-        place = (place + stream_nr) % (2 * BSA_WGMMA_STAGES);
+        place = (place + stream_nr) % BSA_WGMMA_PLACES;
 #pragma unroll
         for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
             list()->own_nr[w] = own_nr[w];

@@ -14,14 +14,14 @@ namespace bsa
 struct loader {
     const bsa_wgmma_args &args;
     wgmma_shared *shared;
-    uint32_t chunks; /* done */
-    ring_place at;   /* of the next entry */
+    uint32_t chunks;      /* done */
+    uint32_t stage, turn; /* of the next entry; times round the ring */
 
     /* All of a tile of 64 rows from row `first` on. */
-    __device__ __forceinline__ void ask(uint8_t *stage, uint64_t *full, const CUtensorMap *map,
+    __device__ __forceinline__ void ask(uint8_t *to, uint64_t *full, const CUtensorMap *map,
                                         int32_t first, int32_t head) const
     {
-        sab::load_box(stage, full, BSA_WGMMA_TILE_BYTES, map, 0, first, 0, head);
+        sab::load_box(to, full, BSA_WGMMA_TILE_BYTES, map, 0, first, 0, head);
     }
 
     /* Behind the use of a stage by those who wanted what it held: the same for those who will not
@@ -30,7 +30,7 @@ struct loader {
     {
         const uint32_t others = 4 * (BSA_WGMMA_GROUPS - __popc(wanted));
 
-        sab::barrier_wait(empty, at.parity ^ 1);
+        sab::barrier_wait(empty, turn % 2 ^ 1);
         if (others)
             (void)cuda::ptx::mbarrier_arrive(cuda::ptx::sem_release, cuda::ptx::scope_cta,
                                              cuda::ptx::space_shared, empty, others);
@@ -41,12 +41,16 @@ struct loader {
         const uint32_t wanted = entry >> WANT;
         const int32_t first = BSA_BLOCK * static_cast<int32_t>(entry & ((1u << WANT) - 1));
         const int32_t head = list.kv_head[__ffs(wanted) - 1];
+        const uint32_t full = turn % BSA_WGMMA_TURNS * BSA_WGMMA_STAGES + stage;
 
-        take_stage(&shared->k_empty[at.stage], wanted);
-        ask(shared->k[at.stage], &shared->k_full[at.stage], &args.maps.k, first, head);
-        take_stage(&shared->v_empty[at.stage], wanted);
-        ask(shared->v[at.stage], &shared->v_full[at.stage], &args.maps.v, first, head);
-        at.advance();
+        take_stage(&shared->k_empty[stage], wanted);
+        ask(shared->k[stage], &shared->k_full[full], &args.maps.k, first, head);
+        take_stage(&shared->v_empty[stage], wanted);
+        ask(shared->v[stage], &shared->v_full[full], &args.maps.v, first, head);
+        if (++stage == BSA_WGMMA_STAGES) {
+            stage = 0;
+            turn++;
+        }
     }
 
     __device__ __forceinline__ void load_q(const bsa_item &tiles, int32_t round) const

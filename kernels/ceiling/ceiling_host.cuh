@@ -41,6 +41,18 @@ int prepare(make_fn<Args> make, const char *op, unsigned flags, launch<Args> *to
     return make(to, problem, msg);
 }
 
+/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
+inline int load(const void *kernel, unsigned shared_bytes, sab_message *msg)
+{
+    cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             (int)shared_bytes);
+
+    if (error == cudaSuccess)
+        error = cudaFuncGetAttributes(&attributes, kernel);
+    return sab_cuda_check(error, "load the kernel of a ceiling", msg);
+}
+
 template <class Args>
 int plan(make_fn<Args> make, const char *op, const sab_problem *problem, void **out,
          sab_message *msg)
@@ -53,10 +65,7 @@ int plan(make_fn<Args> make, const char *op, const sab_problem *problem, void **
     if (status == SAB_OK)
         status = prepare(make, op, SAB_VALIDATE_POINTERS, p, problem, msg);
     if (status == SAB_OK)
-        status = sab_cuda_check(cudaFuncSetAttribute((const void *)p->kernel,
-                                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                     (int)p->shared_bytes),
-                                "load the kernel of a ceiling", msg);
+        status = load((const void *)p->kernel, p->shared_bytes, msg);
     if (status != SAB_OK) {
         free(p);
         return status;

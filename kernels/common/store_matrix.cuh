@@ -11,6 +11,15 @@
 namespace sab
 {
 
+/* Four matrices as they are: what a lane has goes to row g. */
+__device__ __forceinline__ void stmatrix_x4(uint32_t address, const uint32_t (&r)[4])
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(address), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
 /* Four matrices, transposed: what a lane has of row g goes to rows 2t and 2t+1. */
 __device__ __forceinline__ void stmatrix_x4_across(uint32_t address, const uint32_t (&r)[4])
 {

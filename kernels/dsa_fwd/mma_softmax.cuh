@@ -109,16 +109,42 @@ template <class T, int D, int HEADS> struct mma_softmax {
         return sab::exp2_approximate(before - s.m);
     }
 
+    /* The prefix ends within this tile, `end` keys on: its sum gets a reference of its own, since
+     * that of the tile may be far above it. */
+    __device__ __forceinline__ void end_prefix(const float (&x)[GROUPS][4], float scale_log2,
+                                               int32_t end)
+    {
+        float most = -INFINITY;
+
+#pragma unroll
+        for (int i = 0; i < 4 * GROUPS; i++)
+            most = fmaxf(most, static_cast<int32_t>(key(i / 4)) + i % 4 < end ? x[i / 4][i % 4]
+                                                                              : -INFINITY);
+        most = lanes_maximum(most) * scale_log2;
+        if (most == -INFINITY)
+            return;
+        const float to = fmaxf(most, s.prefix_m);
+        s.prefix_sum *= sab::exp2_approximate(s.prefix_m - to);
+        s.prefix_m = to;
+#pragma unroll
+        for (int i = 0; i < 4 * GROUPS; i++) {
+            if (static_cast<int32_t>(key(i / 4)) + i % 4 < end)
+                s.prefix_sum += sab::exp2_approximate(fmaf(x[i / 4][i % 4], scale_log2, -to));
+        }
+    }
+
     /* The weights of a tile whose first slot is `slot`, as left operand of the products with V, and
      * the factor of what was summed before. Returns whether that is not 1. */
     __device__ __forceinline__ bool fold(uint8_t *shared, const dsa_fwd_call &c, int32_t slot,
                                          const int32_t *ids)
     {
-        float x[GROUPS][4], tile_sum = 0.0f, tile_prefix = 0.0f;
+        float x[GROUPS][4], tile_sum = 0.0f;
 
 #pragma unroll
         for (int i = 0; i < GROUPS; i++)
             read_scores(x[i], shared, ids, i);
+        if (slot < c.prefix && c.prefix < slot + DSA_MMA_KEYS)
+            end_prefix(x, c.scale_log2, static_cast<int32_t>(c.prefix - slot));
         const float factor = raise(x, c.scale_log2);
 #pragma unroll
         for (int i = 0; i < GROUPS; i++) {
@@ -129,15 +155,14 @@ template <class T, int D, int HEADS> struct mma_softmax {
                               ? 0.0f
                               : sab::exp2_approximate(fmaf(x[i][e], c.scale_log2, -s.m));
                 tile_sum += x[i][e];
-                tile_prefix += slot + static_cast<int32_t>(key(i)) + e < c.prefix ? x[i][e] : 0.0f;
             }
             *reinterpret_cast<uint2 *>(shared + where::WEIGHTS + where::WEIGHT_PITCH * head +
                                        2 * key(i)) =
                 make_uint2(T::pack(x[i][0], x[i][1]), T::pack(x[i][2], x[i][3]));
         }
         s.sum = s.sum * factor + tile_sum;
-        if (slot < c.prefix) { /* behind it, the reference may move out of its sight */
-            s.prefix_sum = s.prefix_sum * factor + tile_prefix;
+        if (slot + DSA_MMA_KEYS <= c.prefix) { /* behind it, the reference may move out of sight */
+            s.prefix_sum = s.sum;
             s.prefix_m = s.m;
         }
         if (part == 0)

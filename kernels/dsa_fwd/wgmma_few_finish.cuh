@@ -81,6 +81,16 @@ template <class T, int WIDTH, int N> struct few_finisher {
         return {a.sum * sab::exp2_approximate(a.m - m) + b.sum * sab::exp2_approximate(b.m - m), m};
     }
 
+    static __device__ __forceinline__ total add_prefixes(const few_part<N> &part, int at)
+    {
+        total all = {part.prefix[0][at], part.prefix_m[0][at]};
+
+#pragma unroll
+        for (int w = 1; w < 4; w++)
+            all = add_groups(all, {part.prefix[w][at], part.prefix_m[w][at]});
+        return all;
+    }
+
     /* One thread a head: its numbers leave, the factors of both groups' values stay. Infinite sums
      * are right: then nothing is left of the values. */
     __device__ __forceinline__ void conclude(int32_t item, int at, bool both) const
@@ -110,9 +120,9 @@ template <class T, int WIDTH, int N> struct few_finisher {
         c.lse[row * c.heads + head] = (all.m + log2f(all.sum)) * ln_2;
         if (!c.lse_prefix)
             return;
-        total prefix = add_warps(mine.prefix, mine.prefix_m[at], at);
+        total prefix = add_prefixes(mine, at);
         if (both)
-            prefix = add_groups(prefix, add_warps(theirs.prefix, theirs.prefix_m[at], at));
+            prefix = add_groups(prefix, add_prefixes(theirs, at));
         c.lse_prefix[row * c.heads + head] = /* without a slot in the prefix the sum is 0 */
             prefix.sum > 0.0f ? (prefix.m + log2f(prefix.sum)) * ln_2 : INFINITY;
     }

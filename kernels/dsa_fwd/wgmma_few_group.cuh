@@ -9,6 +9,8 @@
 #ifndef DSA_FWD_WGMMA_FEW_GROUP_CUH
 #define DSA_FWD_WGMMA_FEW_GROUP_CUH
 
+#include <float.h>
+
 #include "gather.cuh"
 #include "stage.cuh"
 #include "store_matrix.cuh"
@@ -241,19 +243,29 @@ template <class T, int WIDTH, int N> struct few_group {
     }
 
     /* The prefix ends in this tile, before key `end`, or before it: what it sums to, as far as this
-     * group knows. */
-    __device__ __forceinline__ void close_prefix(const scores_of &weights,
-                                                 const few_state<N> &state, int32_t end)
+     * warp knows, with a reference of its own, since that of the tile may be far above it. */
+    __device__ __forceinline__ void close_prefix(const scores_of &scores, const few_state<N> &state,
+                                                 int32_t end)
     {
         const int32_t key = static_cast<int32_t>(16 * warp + fresh_lane() / 4);
 
         prefix_open = false;
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
-            float sum = state.sum[h];
-            sum += key < end ? weights[few_register(h, 0)] : 0.0f;
-            sum += key + 8 < end ? weights[few_register(h, 1)] : 0.0f;
-            put_prefix(h, keys_sum(sum), state.m[h]);
+            float x[2], most = -INFINITY;
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                x[r] = key + 8 * r < end ? scores[few_register(h, r)] : -INFINITY;
+                most = fmaxf(most, x[r]);
+            }
+            /* finite, though there be no key of it */
+            const float m =
+                fmaxf(fmaxf(keys_maximum(most) * args.c.scale_log2, state.m[h]), -FLT_MAX);
+            float sum = state.sum[h] * sab::exp2_approximate(state.m[h] - m);
+#pragma unroll
+            for (int r = 0; r < 2; r++)
+                sum += sab::exp2_approximate(fmaf(x[r], args.c.scale_log2, -m));
+            put_prefix(h, keys_sum(sum), m);
         }
     }
     __device__ __forceinline__ void put_prefix(int h, float sum, float m) const
@@ -263,8 +275,7 @@ template <class T, int WIDTH, int N> struct few_group {
         if (lane >= 4)
             return;
         part(side)->prefix[warp][head(lane, h)] = sum;
-        if (warp == 0)
-            part(side)->prefix_m[head(lane, h)] = m;
+        part(side)->prefix_m[warp][head(lane, h)] = m;
     }
 
     /* From raw scores to weights in shared memory, seen by the whole group. Most tiles move no
@@ -277,6 +288,8 @@ template <class T, int WIDTH, int N> struct few_group {
 
         if (info.valid < DSA_WGMMA_KEYS)
             mask_keys(scores, info.valid);
+        if (prefix_open && info.prefix < DSA_WGMMA_KEYS)
+            close_prefix(scores, state, info.prefix);
 #pragma unroll
         for (int h = 0; h < N / 4; h++) {
             state.top[h] = fmaxf(state.top[h], top(scores, h));
@@ -288,8 +301,6 @@ template <class T, int WIDTH, int N> struct few_group {
             weigh_keys(weights, scores, state);
             meet();
         }
-        if (prefix_open && info.prefix < DSA_WGMMA_KEYS)
-            close_prefix(weights, state, info.prefix);
 #pragma unroll
         for (int h = 0; h < N / 4; h++)
             state.sum[h] += weights[few_register(h, 0)] + weights[few_register(h, 1)];

@@ -66,6 +66,9 @@ template <class T, int WIDTH, int N> struct few_attender {
     {
         const bool opens = (g.tile - 1) % 2 == g.side;
 
+        /* awaited without a tile of one's own too: a wait is for a parity, which an item left out
+         * would let pass while Q of the item before is still on its way */
+        sab::barrier_wait(&g.shared->q_full[g.items % s::Q_SLOTS], g.items / s::Q_SLOTS % 2);
         if (!opens && info.last) {
             g.arrive(&g.shared->q_free[g.items % s::Q_SLOTS]);
         } else {
@@ -76,7 +79,6 @@ template <class T, int WIDTH, int N> struct few_attender {
                 info = g.next_info();
             state.open();
             g.prefix_open = g.args.c.lse_prefix != nullptr;
-            sab::barrier_wait(&g.shared->q_full[g.items % s::Q_SLOTS], g.items / s::Q_SLOTS % 2);
             fold_tiles(o, state, info, !opens);
         }
         g.items++;

@@ -12,7 +12,7 @@ namespace dsa
 /* What one group knows of its tiles of an item, warp by warp. */
 template <int N> struct few_part {
     float sum[4][N], top[4][N], prefix[4][N];
-    float m[N], prefix_m[N]; /* references of sum and prefix */
+    float m[N], prefix_m[4][N]; /* references of sum and prefix */
 };
 
 /* What is left of shared memory is for the ring. q and p begin at multiples of 1024. */

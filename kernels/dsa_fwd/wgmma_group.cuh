@@ -86,6 +86,26 @@ template <class T, int WIDTH> struct group {
         }
     }
 
+    /* 0, known only when all that was issued before is on its way: the assembler moves arithmetic
+     * between the parts of a product that is issued before it, and the tensor cores wait for that;
+     * it does not where the arithmetic needs this 0. The last segment of V of the tile at `at`
+     * that this group reads was awaited, and is not free before the products are done. */
+    __device__ __forceinline__ float zero_behind(const place &at) const
+    {
+        float zero;
+
+        asm volatile("{\n\t"
+                     ".reg .pred p;\n\t"
+                     "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.f32 %0, 0f00000000, 0f7FC00000, p;\n\t"
+                     "}"
+                     : "=f"(zero)
+                     : "r"(sab::shared_address(&shared->full[at.at(s::SEGMENTS - 2 + side)])),
+                       "r"(at.parity_at(s::SEGMENTS - 2 + side))
+                     : "memory");
+        return zero;
+    }
+
     static __device__ __forceinline__ void hold(float (&o)[4][32])
     {
 #pragma unroll

@@ -26,6 +26,8 @@
 #ifndef DSA_FWD_WGMMA_KERNEL_CUH
 #define DSA_FWD_WGMMA_KERNEL_CUH
 
+#include <float.h>
+
 #include "wgmma_finish.cuh"
 #include "wgmma_gather.cuh"
 
@@ -39,20 +41,24 @@ template <class T, int WIDTH> struct attender {
 
     group<T, WIDTH> &g;
 
-    /* The prefix ends in this tile, before weight `end`, or before it: what it sums to, as far as
-     * this group knows. */
-    __device__ __forceinline__ void close_prefix(const float (&weights)[32], row_state &state,
+    /* The prefix ends in this tile, before score `end`, or before it: what it sums to, as far as
+     * this group knows, with a reference of its own, since that of the tile may be far above it. */
+    __device__ __forceinline__ void close_prefix(const float (&scores)[32], const row_state &state,
                                                  int32_t end)
     {
         g.prefix_open = false;
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const float sum = quad_sum(state.sum[r] + sum_before(weights, r, end));
+            /* finite, though there be no key of it */
+            const float m = fmaxf(
+                fmaxf(top_before(scores, r, end) * g.args.c.scale_log2, state.m[r]), -FLT_MAX);
+            const float sum = quad_sum(state.sum[r] * sab::exp2_approximate(state.m[r] - m) +
+                                       sum_before(scores, r, end, g.args.c.scale_log2, m));
             if (g.lane % 4 == 0) {
                 row_result *result =
                     &g.shared->results[g.items % 2][g.side][16 * g.warp + 8 * r + g.lane / 4];
                 result->prefix_sum = sum;
-                result->prefix_maximum = state.m[r];
+                result->prefix_maximum = m;
             }
         }
     }
@@ -64,13 +70,12 @@ template <class T, int WIDTH> struct attender {
     {
         if (info.valid < DSA_WGMMA_KEYS)
             mask(scores, info.valid);
+        if (g.prefix_open && info.prefix < DSA_WGMMA_KEYS)
+            close_prefix(scores, state, info.prefix);
         raise(scores, g.args.c.scale_log2, state, factor);
         weigh(scores, g.args.c.scale_log2, state);
         pack<T>(scores, p);
         g.send(p, state);
-        if (g.prefix_open && info.prefix < DSA_WGMMA_KEYS)
-            close_prefix(scores, state, info.prefix);
-        add_weights(scores, state);
     }
 
     /* Behind the last score of a tile: frees what only scores read, and Q behind the last tile. */
@@ -125,6 +130,7 @@ template <class T, int WIDTH> struct attender {
         make_weights(scores, p, state, info, factor);
         rescale(o, factor);
         g.multiply_pv(o, p, g.own);
+        add_weights(scores, state, g.zero_behind(g.own));
         g.own.advance(2 * s::SEGMENTS);
     }
 
@@ -199,6 +205,7 @@ template <class T, int WIDTH> struct attender {
         float o[4][32] = {};
         row_state state;
 
+        g.hold(o); /* zeros of their own, not made between the parts of a product */
         state.open();
         g.prefix_open = true;
         read_q(q, first.item);

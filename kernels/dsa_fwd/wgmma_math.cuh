@@ -94,8 +94,24 @@ __device__ __forceinline__ void weigh(float (&scores)[32], float scale_log2, row
         scores[i] = sab::exp2_approximate(fmaf(scores[i], scale_log2, -state.m[i / 2 % 2]));
 }
 
-/* Sum of the weights of row r in columns below `end`: this lane's. */
-__device__ __forceinline__ float sum_before(const float (&weights)[32], int r, int32_t end)
+/* Largest raw score of row r in columns below `end`, -inf without any. */
+__device__ __forceinline__ float top_before(const float (&scores)[32], int r, int32_t end)
+{
+    const int32_t from_mine = end - 2 * static_cast<int32_t>(threadIdx.x & 3);
+    float top = -INFINITY;
+
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+        const int i = 4 * (j / 2) + 2 * r + j % 2;
+        top = fmaxf(top, column(i) < from_mine ? scores[i] : -INFINITY);
+    }
+    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+    return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+}
+
+/* Sum of the weights of row r in columns below `end`, relative to m: this lane's. */
+__device__ __forceinline__ float sum_before(const float (&scores)[32], int r, int32_t end,
+                                            float scale_log2, float m)
 {
     const int32_t from_mine = end - 2 * static_cast<int32_t>(threadIdx.x & 3);
     float sum = 0.0f;
@@ -103,16 +119,19 @@ __device__ __forceinline__ float sum_before(const float (&weights)[32], int r, i
 #pragma unroll
     for (int j = 0; j < 16; j++) {
         const int i = 4 * (j / 2) + 2 * r + j % 2;
-        sum += column(i) < from_mine ? weights[i] : 0.0f;
+        if (column(i) < from_mine)
+            sum += sab::exp2_approximate(fmaf(scores[i], scale_log2, -m));
     }
     return sum;
 }
 
-__device__ __forceinline__ void add_weights(const float (&weights)[32], row_state &state)
+/* `zero` is 0, known when the sums may be made. */
+__device__ __forceinline__ void add_weights(const float (&weights)[32], row_state &state,
+                                            float zero)
 {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        float sum[2] = {0.0f, 0.0f};
+        float sum[2] = {zero, zero};
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             sum[0] += weights[4 * j + 2 * r];

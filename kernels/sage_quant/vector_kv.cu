@@ -1,6 +1,6 @@
 /*
- * vector_kv.cu - sage_quant_kv/vector: one launch behind a fill of the workspace where K and V can
- * stay on the chip between their two looks (vector_kv_ring.cuh), else three passes.
+ * vector_kv.cu - sage_quant_kv/vector: one launch where K and V can stay on the chip between their
+ * two looks (vector_kv_ring.cuh), else three passes.
  */
 #include <cstdlib>
 
@@ -55,8 +55,12 @@ static cudaError_t plan_resident(struct vector_plan *p, const struct sab_problem
     /* a head of many blocks takes longer to be brought together; a shorter lag loads ahead further
      */
     p->lag = sage_quant::KV_MOST_LAG - (2 * p->call.blocks <= groups);
-    return cudaFuncSetAttribute(resident_kernel(p->aligned),
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    error = cudaFuncSetAttribute(resident_kernel(p->aligned),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error != cudaSuccess)
+        return error;
+    struct cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, resident_kernel(p->aligned));
 }
 
 /* Makes the driver load the kernels of the three passes, so that a first launch can be captured. */
@@ -112,12 +116,9 @@ int quant_kv_vector_plan(const struct sab_problem *problem, const struct sab_buf
 
 static cudaError_t launch_resident(struct vector_plan *p, cudaStream_t stream)
 {
-    void *arguments[] = {&p->call, &p->lag};
-    const cudaError_t error = cudaMemsetAsync(p->call.sum, (int)(sage_quant::KV_NOT_YET & 0xff),
-                                              p->workspace_bytes, stream);
+    uint64_t vectors = p->workspace_bytes / sizeof(uint4);
+    void *arguments[] = {&p->call, &p->lag, &vectors};
 
-    if (error != cudaSuccess)
-        return error;
     return cudaLaunchCooperativeKernel(
         resident_kernel(p->aligned), p->blocks, sage_quant::KV_RING_THREADS, arguments,
         sage_quant::KV_GROUPS * sizeof(sage_quant::kv_group), stream);

@@ -96,8 +96,8 @@ __device__ __forceinline__ void key_quotients(kv_group &group, uint32_t slot,
     store_keys(to, keys, scale, lane.strand, note.nr);
 }
 
-__device__ __forceinline__ void value_quotients(kv_group &group, uint32_t slot, int64_t width,
-                                                uint4 (&v)[KV_ROWS], const kv_lane &lane)
+__device__ __forceinline__ void value_quotients(kv_group &group, uint32_t slot, uint4 (&v)[KV_ROWS],
+                                                const kv_lane &lane)
 {
     float scale[8], inverse[8];
     uint32_t code[8];
@@ -107,7 +107,8 @@ __device__ __forceinline__ void value_quotients(kv_group &group, uint32_t slot, 
     encode_quad(code, v, scale, inverse);
     put_codes(group.codes, code, lane.column, lane.strand);
     group_barrier(lane.group);
-    store_codes(group.note[slot].to, width, group.codes, static_cast<int>(lane.thread));
+    store_codes(group.note[slot].to, group.note[slot].width, group.codes,
+                static_cast<int>(lane.thread));
     group_barrier(lane.group); /* before `part` is written in the same place */
 }
 
@@ -117,7 +118,6 @@ __device__ __forceinline__ void compute_blocks(const quant_kv_call &c, kv_group 
                                                uint32_t number, uint32_t lag, const kv_lane &lane)
 {
     const uint32_t steps = steps_of(c, number);
-    const int64_t width = c.blocks * QUANT_BLOCK;
     kv_turn ahead = {0, 0}, behind = {0, 0};
     uint4 held[KV_ROWS];
 
@@ -133,11 +133,12 @@ __device__ __forceinline__ void compute_blocks(const quant_kv_call &c, kv_group 
 
             sab::barrier_wait(&group.ready[slot], slot_parity(step - lag));
             if (group.note[slot].values)
-                value_quotients(group, slot, width, held, lane);
+                value_quotients(group, slot, held, lane);
             else
                 key_quotients(group, slot, held, lane);
         }
-        if (step + 1 >= lag && step + 1 - lag < steps) {
+        /* below `lag` the difference wraps to more than there are */
+        if (step + 1 - lag < steps) {
             hold(held, group.stage[behind.stage], &group.empty[behind.stage],
                  group.note[slot_of(step + 1 - lag)], lane);
             behind.advance();
@@ -153,9 +154,10 @@ __device__ __forceinline__ void compute_blocks(const quant_kv_call &c, kv_group 
 #endif
 
 template <bool ALIGNED>
-__global__ void KV_RING_BOUNDS
-sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t lag)
+__global__ void KV_RING_BOUNDS sage_quant_kv_vector_resident(
+    const __grid_constant__ quant_kv_call c, uint32_t lag, uint64_t workspace_vectors)
 {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 1200 /* where no block has the shared memory */
     extern __shared__ __align__(128) uint8_t shared[];
     kv_group *groups = reinterpret_cast<kv_group *>(shared);
     const uint32_t helper = threadIdx.x / 32 - KV_GROUPS * KV_WARPS;
@@ -165,13 +167,17 @@ sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t 
 
         for (int i = 0; i < KV_STAGES; i++) {
             sab::barrier_init(&group.full[i], 1);
-            sab::barrier_init(&group.empty[i], KV_WARPS);
+            sab::barrier_init(&group.empty[i], KV_WARPS + 1);
         }
         for (uint64_t &ready : group.ready)
             sab::barrier_init(&ready, 1);
         sab::barriers_publish();
     }
     __syncthreads();
+    if (helper < KV_GROUPS)
+        load_first<ALIGNED>(c, groups[helper], blockIdx.x * KV_GROUPS + helper);
+    blank_words(c.sum, workspace_vectors);
+    cooperative_groups::this_grid().sync();
     if (threadIdx.x < KV_GROUPS * KV_COMPUTING) {
         const uint32_t thread = threadIdx.x % KV_COMPUTING;
         const kv_lane lane = {threadIdx.x / KV_COMPUTING, thread, static_cast<int>(thread % 16),
@@ -189,6 +195,7 @@ sage_quant_kv_vector_resident(const __grid_constant__ quant_kv_call c, uint32_t 
         join_spans(c, number);
     else
         await_heads(c, group, number);
+#endif
 }
 
 } // namespace sage_quant

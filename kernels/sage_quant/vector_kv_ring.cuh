@@ -20,8 +20,10 @@
  *   waiting warp     waits for the head of a stage, and brings its mean or scales to the stage
  *
  * What goes from group to group this way is words that stand for themselves: the workspace is
- * filled with KV_NOT_YET beforehand, which no arithmetic gives, and whoever needs a word looks
- * until it is another. So no fence waits for all that a multiprocessor has written.
+ * filled with KV_NOT_YET first, which no arithmetic gives, and whoever needs a word looks until it
+ * is another. So no fence waits for all that a multiprocessor has written, but for the one behind
+ * that fill, for which the whole grid meets once. The first stages are on their way by then: a fill
+ * by a launch of its own would cost as much time as it moves bytes, and a gap.
  *
  * Groups wait for each other, so all must be on the device at once (a cooperative launch), and a
  * head's K must not have more blocks than `lag` steps of all groups: then what a group waits for
@@ -29,6 +31,8 @@
  */
 #ifndef SAGE_QUANT_VECTOR_KV_RING_CUH
 #define SAGE_QUANT_VECTOR_KV_RING_CUH
+
+#include <cooperative_groups.h>
 
 #include "stage.cuh"
 #include "vector_kv_math.cuh"
@@ -51,6 +55,7 @@ struct kv_note {
     const float *head; /* channel 0 of its head's mean or scales */
     uint8_t *to;       /* its place in k_int8, or in the first channel of v_fp8 */
     float *k_scale;    /* K alone */
+    int64_t width;     /* of a channel of v_fp8 */
     int32_t nr;        /* rows */
     int32_t values;    /* V, or K */
 };
@@ -115,6 +120,7 @@ __device__ __forceinline__ kv_note note_of(const quant_kv_call &c, int64_t bh, b
     note.k_scale = c.k_scale + bh * c.blocks + block;
     note.nr = static_cast<int32_t>(left < QUANT_BLOCK ? left : QUANT_BLOCK);
     note.values = values;
+    note.width = c.blocks * QUANT_BLOCK;
     return note;
 }
 
@@ -144,34 +150,63 @@ __device__ __forceinline__ void fill_stage(uint8_t *stage, uint64_t *full, const
     }
 }
 
-/* A note has served when the stage of KV_STAGES steps before is free again: the block of KV_SLOTS
- * steps before is done with by then. */
+template <bool ALIGNED>
+__device__ __forceinline__ void load_block(const quant_kv_call &c, kv_group &group, uint32_t number,
+                                           uint32_t step, uint32_t stage)
+{
+    const uint32_t blocks = static_cast<uint32_t>(c.blocks), heads = static_cast<uint32_t>(c.heads);
+    const uint32_t n = number + step * gridDim.x * KV_GROUPS, part = n / blocks, block = n % blocks;
+    const uint32_t bh = part / 2;
+    const bool values = part % 2 == 1;
+    const quant_rows &rows = values ? c.v : c.k;
+    const kv_note note = note_of(c, bh, values, block);
+
+    if (threadIdx.x % 32 == 0)
+        group.note[slot_of(step)] = note;
+    fill_stage<ALIGNED>(
+        group.stage[stage], &group.full[stage],
+        rows_of(rows, bh / heads, bh % heads, static_cast<int64_t>(block) * QUANT_BLOCK), rows.row,
+        static_cast<uint32_t>(note.nr));
+}
+
+/* What fits the stages at first. */
+template <bool ALIGNED>
+__device__ __forceinline__ void load_first(const quant_kv_call &c, kv_group &group, uint32_t number)
+{
+    const uint32_t steps = min(steps_of(c, number), static_cast<uint32_t>(KV_STAGES));
+
+#pragma unroll 1
+    for (uint32_t step = 0; step < steps; step++)
+        load_block<ALIGNED>(c, group, number, step, step);
+}
+
+/* The rest. A note has served when the stage of KV_STAGES steps before is free again: the block of
+ * KV_SLOTS steps before is done with by then. */
 template <bool ALIGNED>
 __device__ __forceinline__ void load_blocks(const quant_kv_call &c, kv_group &group,
                                             uint32_t number)
 {
-    const uint32_t steps = steps_of(c, number), groups = gridDim.x * KV_GROUPS;
-    const uint32_t blocks = static_cast<uint32_t>(c.blocks), heads = static_cast<uint32_t>(c.heads);
-    kv_turn turn = {0, 0};
+    const uint32_t steps = steps_of(c, number);
+    kv_turn turn = {0, 1};
 
-    for (uint32_t step = 0; step < steps; step++, turn.advance()) {
-        const uint32_t n = number + step * groups, part = n / blocks, block = n % blocks;
-        const uint32_t bh = part / 2;
-        const bool values = part % 2 == 1;
-        const quant_rows &rows = values ? c.v : c.k;
-        const kv_note note = note_of(c, bh, values, block);
-
+    for (uint32_t step = KV_STAGES; step < steps; step++, turn.advance()) {
         sab::barrier_wait(&group.empty[turn.stage], turn.parity ^ 1);
-        if (threadIdx.x % 32 == 0)
-            group.note[slot_of(step)] = note;
-        fill_stage<ALIGNED>(
-            group.stage[turn.stage], &group.full[turn.stage],
-            rows_of(rows, bh / heads, bh % heads, static_cast<int64_t>(block) * QUANT_BLOCK),
-            rows.row, static_cast<uint32_t>(note.nr));
+        load_block<ALIGNED>(c, group, number, step, turn.stage);
     }
 }
 
 /* ---- words between groups ---- */
+
+/* The whole grid; `nr` vectors of four words. */
+__device__ __forceinline__ void blank_words(float *words, uint64_t nr)
+{
+    const uint64_t threads = static_cast<uint64_t>(gridDim.x) * KV_RING_THREADS;
+    uint4 *to = reinterpret_cast<uint4 *>(words);
+
+#pragma unroll 1
+    for (uint64_t i = blockIdx.x * KV_RING_THREADS + threadIdx.x; i < nr; i += threads)
+        to[i] = make_uint4(KV_NOT_YET, KV_NOT_YET, KV_NOT_YET, KV_NOT_YET);
+}
 
 __device__ __forceinline__ void publish(float *to, float x)
 {
@@ -292,9 +327,12 @@ __device__ __forceinline__ void await_heads(const quant_kv_call &c, kv_group &gr
         const kv_note &note = group.note[slot];
         float4 x;
 
-        /* once the block has arrived, that of KV_SLOTS steps before is done with, and the slot free
-         */
+        /* once the block has arrived, that of KV_SLOTS steps before is done with, and the slot
+         * free; the stage is not before this warp has seen it, which it knows by a parity */
         sab::barrier_wait(&group.full[turn.stage], turn.parity);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            (void)cuda::ptx::mbarrier_arrive(&group.empty[turn.stage]);
         await_word(note.head + QUANT_DIM - 1);
         do
             x = look4(note.head + channel);

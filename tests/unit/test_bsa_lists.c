@@ -179,6 +179,76 @@ static void test_uneven_tiles_leave_no_gap(void **state)
     }
 }
 
+enum { CHUNK = 16 };
+
+static uint32_t draw(uint32_t *x, uint32_t most)
+{
+    *x = *x * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(*x >> 8) * (most + 1) >> 24);
+}
+
+/* Classes that give tile w `nr[w]` blocks. */
+static void draw_classes(uint32_t *x, const uint32_t *nr, uint32_t *class_nr)
+{
+    static const uint32_t shared[] = {7, 3, 5, 6};
+    uint32_t left[BSA_WGMMA_GROUPS];
+
+    memcpy(left, nr, sizeof(left));
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+        uint32_t most = CHUNK;
+
+        for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
+            most = shared[i] >> w & 1 && left[w] < most ? left[w] : most;
+        class_nr[shared[i]] = draw(x, 3) ? draw(x, most) : 0;
+        for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
+            left[w] -= shared[i] >> w & 1 ? class_nr[shared[i]] : 0;
+    }
+    for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
+        class_nr[1 << w] = left[w];
+}
+
+/* A chunk of an item: how far each tile goes from one entry that it wants to the next. */
+static uint32_t go_on(const uint32_t *class_nr, uint32_t begin, int64_t *latest)
+{
+    uint32_t stream[MOST];
+    const uint32_t nr = lay_out((const uint32_t(*)[BSA_DEAL_CLASSES])class_nr, stream);
+
+    for (uint32_t i = 0; i < nr; i++) {
+        for (int w = 0; w < BSA_WGMMA_GROUPS; w++) {
+            if (!(stream[i] >> w & 1))
+                continue;
+            assert_true((int64_t)begin + i - latest[w] <= BSA_DEAL_FARTHEST);
+            latest[w] = (int64_t)begin + i;
+        }
+    }
+    return begin + nr;
+}
+
+/* What the parities of wgmma's barriers rely on, over the ends of chunks too. */
+static void test_no_tile_is_far_ahead(void **state)
+{
+    uint32_t x = 1;
+
+    (void)state;
+    for (int item = 0; item < 20000; item++) {
+        uint32_t left[BSA_WGMMA_GROUPS], nr[BSA_WGMMA_GROUPS], begin = 0;
+        int64_t latest[BSA_WGMMA_GROUPS] = {-1, -1, -1};
+
+        for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
+            left[w] = draw(&x, 3 * CHUNK);
+        while (left[0] || left[1] || left[2]) {
+            uint32_t class_nr[BSA_DEAL_CLASSES] = {0};
+
+            for (int w = 0; w < BSA_WGMMA_GROUPS; w++) {
+                nr[w] = left[w] < CHUNK ? left[w] : CHUNK;
+                left[w] -= nr[w];
+            }
+            draw_classes(&x, nr, class_nr);
+            begin = go_on(class_nr, begin, latest);
+        }
+    }
+}
+
 /* Every tile is in one item, and no block serves more tiles than another by over one item's worth
  * of rounding. */
 static void test_items_are_a_partition(void **state)
@@ -220,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_stream_in_turn),
         cmocka_unit_test(test_equal_tiles_advance_together),
         cmocka_unit_test(test_uneven_tiles_leave_no_gap),
+        cmocka_unit_test(test_no_tile_is_far_ahead),
         cmocka_unit_test(test_items_are_a_partition),
     };
 
