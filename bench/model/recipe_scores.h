@@ -6,19 +6,25 @@
  * their lengths from (length seed, row), so that both tensors agree.
  *
  * RECIPE_SCORES, shape [R,C], p[] below; L is the length of a row, K the slots.
- *   SCORES_UNIFORM        2U - 1
- *   SCORES_NORMAL         N(0,1), made continuous by (U - 1/2)/8
- *   SCORES_FEW            integers 0 to 7
- *   SCORES_EQUAL          0.75
- *   SCORES_WINNERS_LEFT   K-1 values above 2 at random columns, 1 at the two leftmost, the rest
- * below SCORES_WINNERS_RIGHT  the same with the two rightmost of the length SCORES_RELU K/2
- * positive values on average, zeros of either sign elsewhere SCORES_LOW_BITS       1, different in
- * the low 10 bits alone (bf16, which has fewer: the low 7) SCORES_FEW_FINITE     15K/16 finite
- * values, -inf elsewhere SCORES_RANGE          half of them below -65504; the largest of the type,
- * the smallest subnormal ones, zeros, all of either sign SCORES_SUBNORMAL      subnormal numbers of
- * either sign SCORES_ZEROS          zeros of either sign, a value in [-2^-10, 2^-10) every 16 on
- * average SCORES_NARROW         3 + U/256 SCORES_POISON         2U - 1, NaN from the length on
+ *   - SCORES_UNIFORM: 2U - 1
+ *   - SCORES_NORMAL: N(0,1), made continuous by (U - 1/2)/8
+ *   - SCORES_FEW: integers 0 to 7
+ *   - SCORES_EQUAL: 0.75
+ *   - SCORES_WINNERS_LEFT: K-1 values above 2 at random columns, 1 at the two leftmost, the rest
+ *     below
+ *   - SCORES_WINNERS_RIGHT: the same with the two rightmost of the length
+ *   - SCORES_RELU: K/2 positive values on average, zeros of either sign elsewhere
+ *   - SCORES_LOW_BITS: 1, different in the low 10 bits alone (bf16, which has fewer: the low 7)
+ *   - SCORES_FEW_FINITE: 15K/16 finite values, -inf elsewhere
+ *   - SCORES_RANGE: half of them below -65504; the largest of the type, the smallest subnormal
+ *     ones, zeros, all of either sign
+ *   - SCORES_SUBNORMAL: subnormal numbers of either sign
+ *   - SCORES_ZEROS: zeros of either sign, a value in [-2^-10, 2^-10) every 16 on average
+ *   - SCORES_NARROW: 3 + U/256
+ *   - SCORES_POISON: 2U - 1, NaN from the length on
+ *
  * RECIPE_ROW_LENGTHS, shape [R/next_n]: the same p[], SCORES_COLUMNS among them.
+ *
  * RECIPE_SEGMENTS, shape [B+1]: where packed segments begin; p[0] mean tokens of a segment (at
  * least 1), p[1] B. Segments have 1 to 2 p[0] - 1 tokens; where there are three or more, the second
  * has one.

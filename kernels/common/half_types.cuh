@@ -41,6 +41,20 @@ struct fp16 {
         memcpy(&halves, &pair, sizeof(halves));
         return __half22float2(halves);
     }
+    /* The two e4m3 of the lower 16 bits, exact. */
+    static __device__ __forceinline__ uint32_t of_e4m3(uint32_t pair)
+    {
+        uint32_t halves;
+
+        asm("{\n\t"
+            ".reg .b16 low;\n\t"
+            "cvt.u16.u32 low, %1;\n\t"
+            "cvt.rn.f16x2.e4m3x2 %0, low;\n\t"
+            "}"
+            : "=r"(halves)
+            : "r"(pair));
+        return halves;
+    }
 };
 
 } // namespace sab

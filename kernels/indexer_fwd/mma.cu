@@ -28,16 +28,6 @@ static const void *kernel_of(const struct indexer_fwd_call *c)
     return reinterpret_cast<const void *>(kernel);
 }
 
-static int init_call(struct indexer_fwd_call *call, const struct sab_problem *problem,
-                     unsigned flags, struct sab_message *msg)
-{
-    int status = indexer_fwd_call_init(call, problem, SAB_DEVICE_CUDA, flags, msg);
-
-    if (status == SAB_OK)
-        status = indexer_fwd_call_check_arch(problem, INDEXER_FWD_MMA_TARGETS, msg);
-    return status == SAB_OK ? indexer_items_check(call, msg) : status;
-}
-
 /* Also makes the driver load the kernels, so that a first launch can be captured. */
 static int prepare(struct mma_plan *plan, const struct indexer_fwd_call *call,
                    int32_t multiprocessors, struct sab_message *msg)
@@ -67,7 +57,7 @@ int indexer_fwd_mma_supports(const struct sab_problem *problem, struct sab_messa
 {
     struct indexer_fwd_call call;
 
-    return init_call(&call, problem, SAB_VALIDATE_METADATA, msg);
+    return indexer_mma_call_init(&call, problem, SAB_VALIDATE_METADATA, msg);
 }
 
 int indexer_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
@@ -75,7 +65,7 @@ int indexer_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buf
 {
     struct mma_plan made = {};
     struct indexer_fwd_call call;
-    int status = init_call(&call, problem, SAB_VALIDATE_POINTERS, msg);
+    int status = indexer_mma_call_init(&call, problem, SAB_VALIDATE_POINTERS, msg);
 
     (void)workspace;
     *plan = NULL;

@@ -25,8 +25,12 @@ struct indexer_items {
 extern "C" {
 #endif
 
-/* SAB_UNSUPPORTED where rows, keys or columns do not fit 32-bit numbers. */
-int indexer_items_check(const struct indexer_fwd_call *call, struct sab_message *msg);
+/* As indexer_fwd_call_init(), and SAB_UNSUPPORTED for what a kernel does not serve: both other
+ * devices, and rows, keys or columns that do not fit 32-bit numbers; wgmma mxfp8. */
+int indexer_mma_call_init(struct indexer_fwd_call *call, const struct sab_problem *problem,
+                          unsigned flags, struct sab_message *msg);
+int indexer_wgmma_call_init(struct indexer_fwd_call *call, const struct sab_problem *problem,
+                            unsigned flags, struct sab_message *msg);
 
 /* The items of a call for `workers` persistent blocks of threads. Returns how many of these have
  * one. */

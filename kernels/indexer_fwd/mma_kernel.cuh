@@ -176,11 +176,10 @@ __device__ __forceinline__ void serve_run(const indexer_items &items, mma_shared
     }
 }
 
+/* All that a block does, in its shared memory. */
 template <class P, int HEADS>
-__global__ void __launch_bounds__(INDEXER_MMA_THREADS, 2)
-    indexer_fwd_mma(const __grid_constant__ indexer_items items)
+__device__ __forceinline__ void serve_items(const indexer_items &items, uint8_t *shared)
 {
-    extern __shared__ __align__(16) uint8_t shared[];
     mma_shared &s = *reinterpret_cast<mma_shared *>(shared);
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t keys = 32 * (warp / 4);
@@ -194,6 +193,15 @@ __global__ void __launch_bounds__(INDEXER_MMA_THREADS, 2)
         if (tiles.from < tiles.to)
             serve_run<P, HEADS>(items, s, scorer, run, tiles);
     });
+}
+
+template <class P, int HEADS>
+__global__ void __launch_bounds__(INDEXER_MMA_THREADS, 2)
+    indexer_fwd_mma(const __grid_constant__ indexer_items items)
+{
+    extern __shared__ __align__(16) uint8_t shared[];
+
+    serve_items<P, HEADS>(items, shared);
 }
 
 } // namespace indexer

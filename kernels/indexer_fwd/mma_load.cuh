@@ -30,21 +30,6 @@ __device__ __forceinline__ uint32_t chunk_at(uint32_t row, uint32_t chunk)
     return row * MMA_ROW_BYTES + 16 * (chunk ^ (row & 7));
 }
 
-/* Two e4m3 as two halves, exact. */
-__device__ __forceinline__ uint32_t e4m3_halves(uint32_t pair)
-{
-    uint32_t halves;
-
-    asm("{\n\t"
-        ".reg .b16 low;\n\t"
-        "cvt.u16.u32 low, %1;\n\t"
-        "cvt.rn.f16x2.e4m3x2 %0, low;\n\t"
-        "}"
-        : "=r"(halves)
-        : "r"(pair));
-    return halves;
-}
-
 /* 2^(byte - 127) */
 __device__ __forceinline__ float e8m0(uint32_t byte)
 {
@@ -84,8 +69,8 @@ struct mma_fp8 {
     }
     static __device__ __forceinline__ uint4 numbers(const raw &x)
     {
-        return make_uint4(e4m3_halves(x.eight.x), e4m3_halves(x.eight.x >> 16),
-                          e4m3_halves(x.eight.y), e4m3_halves(x.eight.y >> 16));
+        return make_uint4(sab::fp16::of_e4m3(x.eight.x), sab::fp16::of_e4m3(x.eight.x >> 16),
+                          sab::fp16::of_e4m3(x.eight.y), sab::fp16::of_e4m3(x.eight.y >> 16));
     }
     template <int ROWS> struct pieces;
 };
@@ -106,7 +91,7 @@ struct mma_mxfp8 {
     }
     static __device__ __forceinline__ uint32_t scaled(uint32_t pair, float scale)
     {
-        const float2 two = sab::fp16::unpack(e4m3_halves(pair));
+        const float2 two = sab::fp16::unpack(sab::fp16::of_e4m3(pair));
         return sab::bf16::pack(two.x * scale, two.y * scale);
     }
     static __device__ __forceinline__ uint4 numbers(const raw &x)

@@ -31,21 +31,6 @@ static const struct indexer_wgmma_kernel *kernel_of(const struct indexer_fwd_cal
     }
 }
 
-static int init_call(struct indexer_fwd_call *call, const struct sab_problem *problem,
-                     unsigned flags, struct sab_message *msg)
-{
-    int status = indexer_fwd_call_init(call, problem, SAB_DEVICE_CUDA, flags, msg);
-
-    if (status == SAB_OK)
-        status = indexer_fwd_call_check_arch(problem, INDEXER_FWD_WGMMA_TARGETS, msg);
-    if (status == SAB_OK)
-        status = indexer_items_check(call, msg);
-    if (status == SAB_OK && call->precision == INDEXER_MXFP8)
-        status = sab_say(msg, SAB_UNSUPPORTED,
-                         "precision: this kernel serves bf16 and fp8, given mxfp8");
-    return status;
-}
-
 /* Rows of 128 channels. */
 static int encode_rows(CUtensorMap *map, const char *name, const void *base, int64_t rows,
                        uint32_t box, const struct indexer_fwd_call *c, struct sab_message *msg)
@@ -117,14 +102,14 @@ int indexer_fwd_wgmma_supports(const struct sab_problem *problem, struct sab_mes
 {
     struct indexer_fwd_call call;
 
-    return init_call(&call, problem, SAB_VALIDATE_METADATA, msg);
+    return indexer_wgmma_call_init(&call, problem, SAB_VALIDATE_METADATA, msg);
 }
 
 int indexer_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                            void **plan, struct sab_message *msg)
 {
     struct indexer_fwd_call call;
-    int status = init_call(&call, problem, SAB_VALIDATE_POINTERS, msg);
+    int status = indexer_wgmma_call_init(&call, problem, SAB_VALIDATE_POINTERS, msg);
 
     (void)workspace;
     *plan = NULL;

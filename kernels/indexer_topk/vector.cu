@@ -1,50 +1,39 @@
 /*
- * vector.cu - the host side of indexer_topk/vector: how many blocks of which kind serve a row.
+ * vector.cu - the host side of indexer_topk/vector: the first form of a call that the device holds.
  */
 #include "vector.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cuda_runtime.h>
 
 #include "cuda_check.h"
 #include "vector_args.h"
+#include "vector_call.h"
 
 struct vector_plan {
     struct topk_args args;
+    struct topk_form form;
     const void *kernel;
-    unsigned blocks, threads;
-    int shared_bytes;
+    unsigned blocks;
 };
 
-static const struct topk_kernels *kernels_of(int32_t dtype)
+static const void *kernel_of(int32_t dtype, const struct topk_form *form)
 {
-    switch (dtype) {
-    case SAB_FP16:
-        return &topk_kernels_fp16;
-    case SAB_BF16:
-        return &topk_kernels_bf16;
-    default:
-        return &topk_kernels_f32;
-    }
+    const struct topk_kernels *kernels = dtype == SAB_FP16   ? &topk_kernels_fp16
+                                         : dtype == SAB_BF16 ? &topk_kernels_bf16
+                                                             : &topk_kernels_f32;
+
+    return reinterpret_cast<const void *>(form->cluster == 1           ? kernels->alone
+                                          : form->threads == TOPK_WIDE ? kernels->wide
+                                                                       : kernels->narrow);
 }
 
-/* Bytes of a block's elements: what its share needs where all of it may stay. */
-static uint32_t buffer_bytes(int64_t columns, int64_t cluster, uint32_t most)
+static void take_form(struct vector_plan *p, const struct topk_form *form)
 {
-    const int64_t share = (columns / cluster + 128) * (int64_t)sizeof(uint32_t);
-
-    return share < most ? (uint32_t)((share + 15) / 16 * 16) : most;
-}
-
-static void choose(struct vector_plan *p, topk_kernel_fn kernel, unsigned threads, uint32_t cluster,
-                   uint32_t most)
-{
-    p->kernel = reinterpret_cast<const void *>(kernel);
-    p->threads = threads;
-    p->args.cluster = cluster;
-    p->args.buffer_bytes = buffer_bytes(p->args.c.columns, cluster, most);
-    p->shared_bytes = (int)(TOPK_ROOM + p->args.buffer_bytes);
+    p->form = *form;
+    p->kernel = kernel_of(p->args.c.dtype, form);
+    p->args.cluster = form->cluster;
+    p->args.buffer_bytes = form->buffer_bytes;
 }
 
 /* Attributes belong to a kernel, not to a plan: they are the same for every plan. Setting them also
@@ -67,8 +56,8 @@ static void fill_config(cudaLaunchConfig_t *config, cudaLaunchAttribute *attribu
 {
     *config = {};
     config->gridDim = dim3(p->blocks);
-    config->blockDim = dim3(p->threads);
-    config->dynamicSmemBytes = (size_t)p->shared_bytes;
+    config->blockDim = dim3(p->form.threads);
+    config->dynamicSmemBytes = p->form.shared_bytes;
     attribute->id = cudaLaunchAttributeClusterDimension;
     attribute->val.clusterDim.x = p->args.cluster;
     attribute->val.clusterDim.y = attribute->val.clusterDim.z = 1;
@@ -83,79 +72,53 @@ static bool fits(struct vector_plan *p, int shared_most)
     cudaLaunchAttribute attribute;
     int clusters = 0;
 
-    if (p->shared_bytes > shared_most || prepare(p, shared_most) != cudaSuccess)
+    if (prepare(p, shared_most) != cudaSuccess)
         return false;
-    p->blocks = p->args.cluster;
+    p->blocks = p->form.cluster;
     fill_config(&config, &attribute, p);
     return cudaOccupancyMaxActiveClusters(&clusters, p->kernel, &config) == cudaSuccess &&
            clusters >= p->args.c.rows;
 }
 
-/* The most blocks a row that are on the device at once for all rows, in wide blocks if possible;
- * where there are many rows, or short ones, a narrow block each. */
-static cudaError_t choose_kernel(struct vector_plan *p, const struct sab_problem *problem)
+static cudaError_t choose(struct vector_plan *p, const struct sab_problem *problem)
 {
-    const struct topk_kernels *kernels = kernels_of(p->args.c.dtype);
-    const int64_t rows = p->args.c.rows, columns = p->args.c.columns;
-    bool found = false;
-    int most = 0;
+    struct cudaFuncAttributes attributes;
+    struct topk_form forms[TOPK_FORMS];
+    int most = 0, i = 0;
     cudaError_t error =
         cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, problem->device);
 
     if (error != cudaSuccess)
         return error;
-    const uint32_t wide_most = (uint32_t)std::min<int>(TOPK_STAYING, most - TOPK_ROOM);
-    for (uint32_t cluster = TOPK_CLUSTER; cluster > 1 && !found; cluster /= 2) {
-        if (columns / cluster < TOPK_SHARE || rows > (int64_t)problem->multiprocessors * 4)
-            continue;
-        choose(p, kernels->wide, TOPK_WIDE, cluster, wide_most);
-        found = fits(p, most);
-        if (found)
-            break;
-        choose(p, kernels->narrow, TOPK_NARROW, cluster, TOPK_PASSING);
-        found = fits(p, most);
-    }
+    const int nr = topk_forms(&p->args.c, problem->multiprocessors, most, forms);
+    take_form(p, &forms[0]);
+    while (i + 1 < nr && !fits(p, most))
+        take_form(p, &forms[++i]);
     (void)cudaGetLastError(); /* of clusters that the device does not have */
-    if (!found) {
-        choose(p, kernels->alone, TOPK_NARROW, 1, TOPK_PASSING);
+    if (i + 1 == nr)
         error = prepare(p, most);
-    }
-    p->blocks = (unsigned)rows * p->args.cluster; /* clusters are for few rows */
-    struct cudaFuncAttributes attributes;
+    p->blocks = (unsigned)p->args.c.rows * p->form.cluster; /* clusters are for few rows */
     return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, p->kernel) : error;
-}
-
-static int init_call(struct indexer_topk_call *call, const struct sab_problem *problem,
-                     unsigned flags, struct sab_message *msg)
-{
-    const int status = indexer_topk_call_init(call, problem, SAB_DEVICE_CUDA, flags, msg);
-
-    if (status != SAB_OK)
-        return status;
-    if (call->rows > INT32_MAX)
-        return sab_say(msg, SAB_UNSUPPORTED, "values_in: at most %d rows are served, given %lld",
-                       INT32_MAX, (long long)call->rows);
-    return indexer_topk_call_check_arch(problem, INDEXER_TOPK_VECTOR_TARGETS, msg);
 }
 
 int indexer_topk_vector_supports(const struct sab_problem *problem, struct sab_message *msg)
 {
     struct indexer_topk_call call;
 
-    return init_call(&call, problem, SAB_VALIDATE_METADATA, msg);
+    return indexer_topk_vector_call_init(&call, problem, SAB_VALIDATE_METADATA, msg);
 }
 
 int indexer_topk_vector_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                              void **plan, struct sab_message *msg)
 {
     struct vector_plan made = {};
-    int status = init_call(&made.args.c, problem, SAB_VALIDATE_POINTERS, msg);
+    int status = indexer_topk_vector_call_init(&made.args.c, problem, SAB_VALIDATE_POINTERS, msg);
 
     (void)workspace;
     *plan = NULL;
     if (status == SAB_OK)
-        status = sab_cuda_check(choose_kernel(&made, problem),
-                                "load the kernel of indexer_topk/vector", msg);
+        status =
+            sab_cuda_check(choose(&made, problem), "load the kernel of indexer_topk/vector", msg);
     if (status != SAB_OK)
         return status;
     struct vector_plan *p = (struct vector_plan *)malloc(sizeof(*p));

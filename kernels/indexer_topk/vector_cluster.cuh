@@ -1,7 +1,7 @@
 /*
- * vector_cluster.cuh - what the blocks of a cluster say to each other. A row has one block or a
- * cluster of them; every function here has a form for the single block that costs nothing more
- * than a barrier of the block.
+ * vector_cluster.cuh - the instructions that CUDA has no name for, all of them here: a test puts
+ * others in their place and runs the rest on the host. What the blocks of a cluster say to each
+ * other has a form for a single block that costs nothing more than a barrier of the block.
  */
 #ifndef INDEXER_TOPK_VECTOR_CLUSTER_CUH
 #define INDEXER_TOPK_VECTOR_CLUSTER_CUH
@@ -66,6 +66,26 @@ __device__ __forceinline__ uint4 peer_words(const uint32_t *mine, uint32_t rank)
                  : "r"(peer_address(mine, rank))
                  : "memory");
     return x;
+}
+
+/* Read once: nothing is left in the L1. */
+__device__ __forceinline__ uint4 load_vector(const uint4 *from)
+{
+    uint4 x;
+
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from));
+    return x;
+}
+
+/* Read anew each time: what follows from it is not worth registers meanwhile. */
+__device__ __forceinline__ uint32_t block_number()
+{
+    uint32_t number;
+
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
+    return number;
 }
 
 } // namespace topk

@@ -302,15 +302,6 @@ __device__ __forceinline__ share_items pass_row(topk_shared &s, uint8_t *buffer_
 
 /* ---- rows ---- */
 
-/* Read anew each time: what follows from it is not worth registers meanwhile. */
-__device__ __forceinline__ uint32_t block_number()
-{
-    uint32_t number;
-
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
-    return number;
-}
-
 template <class T, int THREADS, bool CLUSTER>
 __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s, uint8_t *buffer)
 {
@@ -338,18 +329,27 @@ __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s,
                                         chosen, cluster);
 }
 
+/* All that a block does, in its shared memory. */
 template <class T, int THREADS, bool CLUSTER>
-__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 1)
-    indexer_topk_vector(const __grid_constant__ topk_args args)
+__device__ __forceinline__ void serve_block(const topk_args &args, uint8_t *shared)
 {
-    extern __shared__ __align__(16) uint8_t shared[];
     topk_shared &s = *reinterpret_cast<topk_shared *>(shared);
+
     for (uint32_t i = threadIdx.x; i < TOPK_BINS; i += THREADS)
         s.bins[i] = 0;
     __syncthreads();
     serve_row<T, THREADS, CLUSTER>(args, s, shared + TOPK_ROOM);
     if constexpr (CLUSTER)
         row_barrier<true>(); /* others may still be reading here */
+}
+
+template <class T, int THREADS, bool CLUSTER>
+__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 1)
+    indexer_topk_vector(const __grid_constant__ topk_args args)
+{
+    extern __shared__ __align__(16) uint8_t shared[];
+
+    serve_block<T, THREADS, CLUSTER>(args, shared);
 }
 
 } // namespace topk

@@ -60,17 +60,6 @@ template <class H> struct half_type {
 using fp16 = half_type<sab::fp16>;
 using bf16 = half_type<sab::bf16>;
 
-/* Read once: nothing is left in the L1. */
-__device__ __forceinline__ uint4 load_vector(const uint4 *from)
-{
-    uint4 x;
-
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"(from));
-    return x;
-}
-
 /* A row's share. */
 template <class T> struct row_share {
     const typename T::element *row;

@@ -172,7 +172,7 @@ __device__ __forceinline__ cut_point find_rank(topk_shared &s, uint32_t cluster,
         const find_result found = find_bin<THREADS, CLUSTER>(s, cluster, rank - above);
         above += found.above;
         low += found.bin << shift;
-        high = min(high, low + ((1u << shift) - 1));
+        high = low + min(high - low, (1u << shift) - 1); /* low + a whole digit may not exist */
         if (shift == 0 || found.count - (rank - above) <= slack)
             return {low, above, rank - above, found.count};
     }

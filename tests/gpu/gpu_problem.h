@@ -44,7 +44,7 @@ struct rig_problem {
     void *base[SAB_MAX_TENSORS];
     void *out[SAB_MAX_TENSORS]; /* outputs of the first launch, on the host */
     uint64_t guard;
-    int64_t pad;             /* elements between the rows of inputs whose strides are free */
+    int64_t pad;             /* elements between rows whose strides are free, at least */
     const uint32_t *choices; /* of the kernel's options; NULL: the defaults */
     struct sab_buffer workspace;
     void *workspace_base; /* NULL where there is none, or a lent one */
@@ -139,9 +139,19 @@ static inline uint64_t rig_bytes(const struct rig_problem *rp, uint32_t t)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-static inline bool rig_is_free(const struct rig_problem *rp, uint32_t t)
+/* Elements between the rows of a tensor. A row stride of scores is a multiple of 4 ("rows4"), or
+ * the columns themselves or a larger multiple of 4 ("rows"). */
+static inline int64_t rig_gap(const struct rig_problem *rp, uint32_t t)
 {
-    return strcmp(rp->p.spec->tensors[t].strided, "free") == 0;
+    const char *strided = rp->p.spec->tensors[t].strided;
+    const struct op_tensor *o = &rp->p.tensor[t];
+    const int64_t odd = o->rank > 0 ? o->shape[o->rank - 1] % 4 : 0;
+
+    if (strcmp(strided, "free") == 0)
+        return rp->pad;
+    if (strncmp(strided, "rows", 4) != 0 || (rp->pad == 0 && strcmp(strided, "rows") == 0))
+        return 0;
+    return (odd ? 4 - odd : 0) + (rp->pad + 3) / 4 * 4;
 }
 
 /* Rows `pad` elements apart, what lies above them packed. */
@@ -183,11 +193,8 @@ static inline int rig_problem_open(struct rig *rig, struct rig_problem *rp, stru
         if (o->dtype == SAB_NONE)
             continue;
         sab_contiguous(to);
-        if (rp->pad && rig_is_free(rp, t))
-            rig_pad(to, rp->pad);
-        /* scores: a row stride that is a multiple of 4 whatever the columns */
-        if (strcmp(rp->p.spec->tensors[t].strided, "rows4") == 0 && o->shape[o->rank - 1] % 4)
-            rig_pad(to, 4 - o->shape[o->rank - 1] % 4);
+        if (rig_gap(rp, t) > 0)
+            rig_pad(to, rig_gap(rp, t));
         bytes += (uint64_t)sab_tensor_bytes(to);
         if (device_alloc(rig->dev, bytes ? bytes : 1, &rp->base[t], err) < 0 ||
             device_fill(rig->dev, rp->base[t], RIG_GUARD_BYTE, bytes, err) < 0)

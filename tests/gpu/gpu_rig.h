@@ -134,7 +134,7 @@ static inline void rig_sab_problem(const struct rig *rig, const struct rig_probl
                                 .multiprocessors = device_info(rig->dev)->multiprocessors};
 }
 
-/* An output to the host, its rows packed. */
+/* An output to the host, its rows packed; what lies between them is still poison. */
 static inline int rig_bring(struct rig *rig, const struct rig_problem *rp, uint32_t t,
                             struct err *err)
 {
@@ -151,9 +151,13 @@ static inline int rig_bring(struct rig *rig, const struct rig_problem *rp, uint3
     if (!host)
         return err_memory(err);
     rc = device_download(rig->dev, host, from->data, bytes, err);
+    const size_t stride = (size_t)from->stride[from->rank - 2] * size;
     for (size_t i = 0; rc == 0 && i < packed / row; i++)
-        memcpy((char *)rp->out[t] + i * row, host + i * (size_t)from->stride[from->rank - 2] * size,
-               row);
+        memcpy((char *)rp->out[t] + i * row, host + i * stride, row);
+    for (size_t at = 0; rc == 0 && at < bytes; at++)
+        if (at % stride >= row && (unsigned char)host[at] != RIG_POISON)
+            rc = err_set(err, ERR_WRONG, "byte %zu between the rows of '%s' was written", at,
+                         rp->p.spec->tensors[t].name);
     free(host);
     return rc;
 }

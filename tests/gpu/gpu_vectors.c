@@ -1,6 +1,6 @@
 /*
  * gpu_vectors.c - every CUDA kernel of a library, with every choice of its options, on every golden
- * vector of its operator; where the strides of an input are free, also with gaps between its rows,
+ * vector of its operator; where the strides of a tensor are free, also with gaps between its rows,
  * aligned and not.
  *
  *   gpu_vectors [--quick] [--only GLOB] [LIBRARY]
@@ -37,7 +37,7 @@ static int fill_inputs(struct rig *rig, struct rig_problem *rp, void *ctx, struc
     for (uint32_t t = 0; t < rp->p.spec->tensors_nr; t++) {
         if (!rp->base[t] || !buffers->data[t])
             continue;
-        if (rp->pad && rig_is_free(rp, t)) {
+        if (rig_gap(rp, t) > 0) {
             if (upload_padded(rig, &rp->tensor[t], buffers->data[t], err) < 0)
                 return -1;
         } else if (device_upload(rig->dev, rp->tensor[t].data, buffers->data[t],
@@ -114,7 +114,7 @@ static bool has_free_strides(const struct sab_kernel *row)
     const struct sab_op_spec *spec = sab_op_find(row->op);
 
     for (uint32_t t = 0; spec && t < spec->tensors_nr; t++)
-        if (strcmp(spec->tensors[t].strided, "free") == 0)
+        if (spec->tensors[t].strided[0] != '\0')
             return true;
     return false;
 }

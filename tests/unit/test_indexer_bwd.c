@@ -385,9 +385,17 @@ static void costs(void **state)
     assert_int_equal(c.op->cost(&c, &cost, &err), 0);
     assert_true(cost.flops_nominal == 6.0 * 8192 * 64 * 128 * 512);
     assert_true(fabs(cost.flops_nominal / 484e-6 / 426e12 - 1) < 2e-3);
+    /* 2.1 GB are added to rows of keys, half as much is gathered */
+    assert_true(cost.use[OP_REDUCE].amount == 8192.0 * 512 * 128 * 4);
+    assert_true(cost.use[OP_GATHER].amount == cost.use[OP_REDUCE].amount / 2);
+    assert_true(cost.use[OP_BF16].amount == cost.flops_valid);
     assert_int_equal(rig_case(&c, "indexer_bwd_dense", "seqlen_q=5 seqlen_k=8 heads=16", &err), 0);
     assert_int_equal(c.op->cost(&c, &cost, &err), 0);
     assert_true(cost.flops_nominal == 6.0 * 16 * 128 * (1 + 2 + 3 + 4 + 5));
+    /* three keys of eight are seen by nobody; outputs are written whole */
+    assert_true(cost.use[OP_READ].amount < cost.bytes_min - cost.use[OP_WRITE].amount);
+    assert_true(cost.use[OP_WRITE].amount == 5.0 * 16 * (128 + 1) * 2 + 8 * 128 * 2);
+    assert_true(cost.use[OP_REDUCE].amount == 0);
 }
 
 /* Samples hold rows and keys, and their oracle agrees with the whole one's. */

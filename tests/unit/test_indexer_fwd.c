@@ -264,6 +264,19 @@ static void costs(void **state)
     assert_true(fabs(cost.flops_nominal / 59.2e-6 / 1161e12 - 1) < 1e-3);
     assert_true(cost.bytes_min == 4096.0 * 64 * 128 * 2 + 2048 * 128 * 2 + 4096 * 64 * 2 +
                                       4 * 4096.0 * 2048 + 4 * 4096);
+    /* The first row sees nothing, the last one all columns. */
+    assert_true(cost.use[OP_WRITE].amount == 4 * 4096.0 * 2048 + 4 * 4096);
+    assert_true(fabs(cost.use[OP_READ].amount - (4095.0 * 64 * (128 * 2 + 2) + 2048 * 128 * 2)) <
+                1);
+    assert_true(cost.use[OP_BF16].amount == cost.flops_valid && cost.use[OP_E4M3].amount == 0);
+    /* Keys that no row sees need not be read: of 100 a batch, 5 are seen. */
+    assert_int_equal(rig_case(&c, "indexer_fwd",
+                              "batch=2 heads=16 seqlen_q=5 seqlen_k=100 precision=fp8 lse=0", &err),
+                     0);
+    assert_int_equal(c.op->cost(&c, &cost, &err), 0);
+    assert_true(fabs(cost.use[OP_READ].amount - (2 * 5 * 16 * (128 + 4 + 2) + 2 * 5 * (128 + 4))) <
+                1e-6);
+    assert_true(cost.use[OP_E4M3].amount == 2.0 * 16 * 128 * 2 * (1 + 2 + 3 + 4 + 5));
 }
 
 int main(void)

@@ -330,6 +330,7 @@ static void costs(void **state)
     assert_true(cost.bytes_min == 4 * (1 + 2 + 3 + 4 + 997 + 998 + 999 + 1000) + 8 * 10 * 8);
     assert_true(cost.flops_nominal == 0);
     assert_true(cost.density == (1 + 2 + 3 + 4 + 40) / 4004.0);
+    assert_true(cost.use[OP_READ].amount == 4 * 4004 && cost.use[OP_WRITE].amount == 8 * 10 * 8);
 }
 
 /* Samples are distinct rows, the first and the last among them. */

@@ -291,6 +291,16 @@ static void costs(void **state)
     assert_int_equal(c.op->cost(&c, &cost, &err), 0);
     assert_true(cost.flops_nominal == 2.0 * 2 * 32 * 128 * 64 * 512);
     assert_true(cost.flops_valid == cost.flops_nominal && cost.density == 0.5);
+    /* 4096 rows of 2048 slots of 512 channels gather 8.6 GB, from 4096 keys of 1 KiB */
+    assert_int_equal(rig_case(&c, "score_sparse_attention",
+                              "seqlen_q=4096 seqlen_k=4096 heads=64 head_dim=512 topk=2048", &err),
+                     0);
+    assert_int_equal(c.op->cost(&c, &cost, &err), 0);
+    assert_true(cost.use[OP_GATHER].amount == 4096.0 * 2048 * 1024);
+    assert_true(cost.use[OP_GATHER].footprint_bytes == 4096.0 * 1024);
+    assert_true(cost.use[OP_WRITE].amount == 4096.0 * 2048 * 4);
+    assert_true(cost.use[OP_READ].amount == cost.bytes_min - cost.use[OP_WRITE].amount);
+    assert_true(cost.use[OP_EXP2].amount == 4096.0 * 2048 * 64);
     assert_int_equal(rig_case(&c, "score_dense_indexer", "seqlen_q=5 seqlen_k=8 heads=2", &err), 0);
     assert_int_equal(c.op->cost(&c, &cost, &err), 0);
     assert_true(cost.flops_nominal == 2.0 * 2 * 128 * (1 + 2 + 3 + 4 + 5));

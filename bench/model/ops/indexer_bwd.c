@@ -172,13 +172,12 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
     const bool sparse = indexer_bwd_is_sparse(c);
     struct op_problem p;
     struct ix_sizes s;
-    double pairs;
+    struct ix_seen seen;
 
     ix_sizes(c, &s);
-    if (c->op->describe(c, &p, err) || (!sparse && ix_visible(c, &pairs, err)))
+    if (c->op->describe(c, &p, err) || (!sparse && ix_visible(c, &seen, err)))
         return -1;
-    if (sparse)
-        pairs = ix_active(c);
+    const double pairs = sparse ? ix_active(c) : seen.columns, keys = (double)s.keys;
     const double pair = 6 * (double)(s.heads * IX_BWD_WIDTH);
     const double all = (double)s.rows * (double)(sparse ? s.seqlen_k : s.columns);
 
@@ -190,6 +189,15 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
         out->bytes_min += (double)p.tensor[t].bytes;
     out->bytes_tiles = sparse ? out->bytes_min + pairs * IX_BWD_WIDTH * (2 + 4) : NAN;
     out->density = pairs / all;
+    /* of a dense row's scores only what it sees has to be read; its queries are taken to be so, too
+     */
+    ix_use_memory(&p, sparse ? 1 : out->density, sparse ? fmin(1, pairs / keys) : seen.keys / keys,
+                  out);
+    out->use[OP_BF16].amount = out->flops_valid;
+    if (sparse) {
+        out->use[OP_GATHER] = (struct op_use){pairs * IX_BWD_WIDTH * 2, keys * IX_BWD_WIDTH * 2};
+        out->use[OP_REDUCE] = (struct op_use){pairs * IX_BWD_WIDTH * 4, keys * IX_BWD_WIDTH * 4};
+    }
     return 0;
 }
 

@@ -73,11 +73,11 @@ size_t indexer_bwd_bars(const struct op_case *c, bool sampled, struct bar out[OP
 /* Entries of an average row that may get a gradient. */
 static double row_pairs(const struct op_case *c, const struct ix_sizes *s)
 {
-    double pairs;
+    struct ix_seen seen;
 
     if (indexer_bwd_is_sparse(c))
         return ix_active(c) / (double)s->rows;
-    return ix_visible(c, &pairs, NULL) ? (double)s->columns : pairs / (double)s->rows;
+    return ix_visible(c, &seen, NULL) ? (double)s->columns : seen.columns / (double)s->rows;
 }
 
 static double pair_flops(const struct ix_sizes *s)

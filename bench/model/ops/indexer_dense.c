@@ -71,20 +71,24 @@ int ix_dense_cost(const struct op_case *c, struct op_cost *out, struct err *err)
 {
     struct op_problem p;
     struct ix_sizes s;
-    double visible;
+    struct ix_seen seen;
 
     ix_sizes(c, &s);
-    if (ix_visible(c, &visible, err) || c->op->describe(c, &p, err))
+    if (ix_visible(c, &seen, err) || c->op->describe(c, &p, err))
         return -1;
     const double pair = 2 * (double)(s.heads * s.width), all = (double)(s.rows * s.columns);
+    const bool attention = sab_tensor_find(p.spec, "w") < 0;
 
     memset(out, 0, sizeof(*out));
-    out->flops_nominal = out->flops_valid = pair * visible;
+    out->flops_nominal = out->flops_valid = pair * seen.columns;
     out->flops_dense = pair * all;
     for (uint32_t t = 0; t < p.spec->tensors_nr; t++)
         out->bytes_min += (double)p.tensor[t].bytes;
     out->bytes_tiles = NAN;
-    out->density = visible / all;
+    out->density = seen.columns / all;
+    ix_use_memory(&p, seen.rows / (double)s.rows, seen.keys / (double)s.keys, out);
+    out->use[op_case_is(c, "precision", "bf16") ? OP_BF16 : OP_E4M3].amount = out->flops_valid;
+    out->use[OP_EXP2].amount = attention ? seen.columns * (double)s.heads : 0;
     return 0;
 }
 
@@ -98,12 +102,12 @@ static double row_flops(const struct ix_sizes *s, double columns)
 double ix_dense_flops(const struct op_case *c)
 {
     struct ix_sizes s;
-    double visible = 0;
+    struct ix_seen seen;
 
     ix_sizes(c, &s);
-    if (ix_visible(c, &visible, NULL))
-        visible = (double)(s.rows * s.columns);
-    return (double)s.rows * row_flops(&s, visible / (double)s.rows);
+    if (ix_visible(c, &seen, NULL))
+        seen.columns = (double)(s.rows * s.columns);
+    return (double)s.rows * row_flops(&s, seen.columns / (double)s.rows);
 }
 
 static int add_row(const struct ix_sizes *s, const struct ix_dense_places *at, bool sums,

@@ -285,6 +285,20 @@ int ix_add_ids(const struct op_case *c, const struct ix_sizes *s, struct op_prob
     return 0;
 }
 
+void ix_use_memory(const struct op_problem *p, double rows, double keys, struct op_cost *cost)
+{
+    for (uint32_t t = 0; t < p->spec->tensors_nr; t++) {
+        const struct sab_tensor_spec *spec = &p->spec->tensors[t];
+        const bool of_keys = spec->name[0] == 'k' || !strcmp(spec->name, "index_k");
+        const double bytes = (double)p->tensor[t].bytes;
+
+        if (spec->role == SAB_OUT)
+            cost->use[OP_WRITE].amount += bytes;
+        else
+            cost->use[OP_READ].amount += bytes * (of_keys ? keys : rows);
+    }
+}
+
 double ix_active(const struct op_case *c)
 {
     struct ix_sizes s;

@@ -107,6 +107,9 @@ int ix_add_ids(const struct op_case *c, const struct ix_sizes *s, struct op_prob
                struct err *err);
 /* The recipe of the ids, which also knows the lengths. */
 void ix_ids_recipe(const struct op_case *c, const struct ix_sizes *s, struct recipe *r);
+/* Adds what memory has to move: every output; of the keys' inputs the share `keys`, of the others
+ * the share `rows`. */
+void ix_use_memory(const struct op_problem *p, double rows, double keys, struct op_cost *cost);
 /* Active slots of all rows; segments that are shorter than the average are not looked at. */
 double ix_active(const struct op_case *c);
 
@@ -140,8 +143,13 @@ int ix_rows_init(struct ix_rows *r, const struct op_problem *p, const struct op_
                  struct err *err);
 void ix_rows_release(struct ix_rows *r);
 void ix_rows_place(const struct ix_rows *r, int64_t row, struct ix_place *place);
-/* Columns that all rows of a case see together, and how many of its rows see some. */
-int ix_visible(const struct op_case *c, double *columns, struct err *err);
+/* Columns that the rows of a case see, all together; rows that see some, keys that some row sees.
+ */
+struct ix_seen {
+    double columns, rows, keys;
+};
+
+int ix_visible(const struct op_case *c, struct ix_seen *seen, struct err *err);
 
 /* The slots of an operator with ids. */
 struct ix_slots {

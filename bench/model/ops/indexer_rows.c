@@ -147,8 +147,9 @@ int ix_slots_read(const struct ix_slots *s, const struct ix_rows *rows, int64_t 
     return 0;
 }
 
-int ix_visible(const struct op_case *c, double *columns, struct err *err)
+int ix_visible(const struct op_case *c, struct ix_seen *seen, struct err *err)
 {
+    int64_t batch = -1, most = 0; /* most: columns of its batch that a row has seen */
     struct op_problem p;
     struct op_source src;
     struct ix_place place;
@@ -159,10 +160,16 @@ int ix_visible(const struct op_case *c, double *columns, struct err *err)
     op_source_recipes(&src, &p);
     if (ix_rows_init(&rows, &p, &src, err))
         return -1;
-    *columns = 0;
+    *seen = (struct ix_seen){0};
     for (int64_t row = 0; row < rows.rows; row++) {
         ix_rows_place(&rows, row, &place);
-        *columns += (double)place.limit;
+        if (place.batch != batch)
+            most = 0;
+        batch = place.batch;
+        seen->columns += (double)place.limit;
+        seen->rows += place.limit > 0;
+        seen->keys += (double)(place.limit > most ? place.limit - most : 0);
+        most = place.limit > most ? place.limit : most;
     }
     ix_rows_release(&rows);
     return 0;

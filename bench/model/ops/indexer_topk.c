@@ -124,6 +124,8 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
                      (double)(s.rows * s.slots) * (4 + (op_case_int(c, "values") ? element : 0));
     out->bytes_tiles = NAN;
     out->density = columns > 0 ? selected / columns : NAN;
+    out->use[OP_READ].amount = columns * element;
+    out->use[OP_WRITE].amount = out->bytes_min - columns * element;
     return 0;
 }
 

@@ -107,6 +107,11 @@ static int cost(const struct op_case *c, struct op_cost *out, struct err *err)
         out->bytes_min += (double)p.tensor[t].bytes;
     out->bytes_tiles = (double)(s.rows * s.heads * s.width) * 2 + active * (double)s.width * 2;
     out->density = active / (double)(s.rows * s.seqlen_k);
+    ix_use_memory(&p, 1, fmin(1, active / (double)s.keys), out);
+    out->use[OP_BF16].amount = out->flops_valid;
+    out->use[OP_EXP2].amount = active * (double)(is_attention(c) ? s.heads : 1);
+    out->use[OP_GATHER] =
+        (struct op_use){active * (double)s.width * 2, (double)(s.keys * s.width) * 2};
     return 0;
 }
 

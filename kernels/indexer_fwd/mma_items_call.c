@@ -1,6 +1,9 @@
 #include "mma_items.h"
 
-int indexer_items_check(const struct indexer_fwd_call *c, struct sab_message *msg)
+#include "mma.h"
+#include "wgmma.h"
+
+static int check_sizes(const struct indexer_fwd_call *c, struct sab_message *msg)
 {
     const int64_t most = INT32_MAX - 2 * INDEXER_COLUMNS;
 
@@ -13,6 +16,31 @@ int indexer_items_check(const struct indexer_fwd_call *c, struct sab_message *ms
                        "k: at most %lld keys and columns are served, given %lld and %lld",
                        (long long)most, (long long)c->keys, (long long)c->columns);
     return SAB_OK;
+}
+
+int indexer_mma_call_init(struct indexer_fwd_call *call, const struct sab_problem *problem,
+                          unsigned flags, struct sab_message *msg)
+{
+    int status = indexer_fwd_call_init(call, problem, SAB_DEVICE_CUDA, flags, msg);
+
+    if (status == SAB_OK)
+        status = indexer_fwd_call_check_arch(problem, INDEXER_FWD_MMA_TARGETS, msg);
+    return status == SAB_OK ? check_sizes(call, msg) : status;
+}
+
+int indexer_wgmma_call_init(struct indexer_fwd_call *call, const struct sab_problem *problem,
+                            unsigned flags, struct sab_message *msg)
+{
+    int status = indexer_fwd_call_init(call, problem, SAB_DEVICE_CUDA, flags, msg);
+
+    if (status == SAB_OK)
+        status = indexer_fwd_call_check_arch(problem, INDEXER_FWD_WGMMA_TARGETS, msg);
+    if (status == SAB_OK)
+        status = check_sizes(call, msg);
+    if (status == SAB_OK && call->precision == INDEXER_MXFP8)
+        status = sab_say(msg, SAB_UNSUPPORTED,
+                         "precision: this kernel serves bf16 and fp8, given mxfp8");
+    return status;
 }
 
 /* So that the longest of the workers has the least to do, all items taken to be whole ones; an item
@@ -41,10 +69,10 @@ unsigned indexer_items_init(struct indexer_items *items, const struct indexer_fw
     items->c = *call;
     items->tokens = (uint32_t)(INDEXER_COLUMNS / call->heads);
     items->blocks = (uint32_t)((call->rows + items->tokens - 1) / items->tokens);
-    items->splits = choose_splits(call, items->blocks, workers);
+    items->splits = choose_splits(call, items->blocks, workers > 0 ? workers : 1);
     items->strip = !call->packed && call->seqlen_q % items->tokens == 0
                        ? (uint32_t)(call->seqlen_q / items->tokens)
                        : items->blocks;
     const int64_t all = (int64_t)items->blocks * items->splits;
-    return all < workers ? (unsigned)all : workers;
+    return all < workers || workers == 0 ? (unsigned)all : workers;
 }
