@@ -19,9 +19,10 @@
  *   p[IDS_SLOTS]     K, p[IDS_LENGTHS] LENGTHS_*, p[IDS_LENGTH_SEED]
  *   p[IDS_BEHIND]    0, or one more than the id that all slots behind the length hold
  *   p[IDS_BATCH_ROWS] 0, or rows of a batch: ids that exist count from the first one of all
- * batches, p[IDS_ROWS] a batch RECIPE_LENGTHS, shape [T]: the same places.
+ *                    batches, p[IDS_ROWS] a batch
  *   p[IDS_ODD_FROM]  0, or the slot from which on an id x of the domain stands for row 2x + 1,
  *                    before it for row 2x
+ * RECIPE_LENGTHS, shape [T]: the same places.
  */
 #ifndef BENCH_MODEL_RECIPE_IDS_H
 #define BENCH_MODEL_RECIPE_IDS_H
