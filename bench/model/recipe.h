@@ -44,6 +44,7 @@ enum recipe_kind {
     RECIPE_SCORES,
     RECIPE_ROW_LENGTHS,
     RECIPE_SEGMENTS,
+    RECIPE_ODD_ROWS, /* RECIPE_NORMAL, but rows of odd number are f[0]*N(0,1) + f[2] */
     RECIPE_KIND_NR
 };
 

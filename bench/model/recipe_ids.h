@@ -19,7 +19,10 @@
  *   p[IDS_SLOTS]     K, p[IDS_LENGTHS] LENGTHS_*, p[IDS_LENGTH_SEED]
  *   p[IDS_BEHIND]    0, or one more than the id that all slots behind the length hold
  *   p[IDS_BATCH_ROWS] 0, or rows of a batch: ids that exist count from the first one of all
- * batches, p[IDS_ROWS] a batch RECIPE_LENGTHS, shape [T]: the same places.
+ *                    batches, p[IDS_ROWS] a batch
+ *   p[IDS_ODD_FROM]  0, or the slot from which on an id x of the domain stands for row 2x + 1,
+ *                    before it for row 2x
+ * RECIPE_LENGTHS, shape [T]: the same places.
  */
 #ifndef BENCH_MODEL_RECIPE_IDS_H
 #define BENCH_MODEL_RECIPE_IDS_H
@@ -51,7 +54,8 @@ enum {
     IDS_LENGTH_SEED,
     IDS_STEP,
     IDS_BEHIND,
-    IDS_BATCH_ROWS
+    IDS_BATCH_ROWS,
+    IDS_ODD_FROM
 };
 
 #define RECIPE_IDS_ROUNDS 6
@@ -204,19 +208,11 @@ RECIPE_FN int64_t recipe_ids_filled(const struct recipe *r)
     }
 }
 
-RECIPE_FN int32_t recipe_id(const struct recipe *r, int64_t at)
+/* What the pattern has in a slot that it fills. */
+RECIPE_FN int32_t recipe_filled_id(const struct recipe *r, int64_t row, int64_t slot, uint64_t key)
 {
     const int64_t slots = r->p[IDS_SLOTS], domain = r->p[IDS_DOMAIN];
-    const int64_t row = at / slots, slot = at % slots;
-    const uint64_t key = recipe_hash(r->seed, (uint64_t)row);
 
-    if (r->p[IDS_BEHIND] > 0 && slot >= recipe_length_clamped(r, row))
-        return (int32_t)(r->p[IDS_BEHIND] - 1);
-    if (r->p[IDS_PATTERN] == IDS_INVALID ||
-        (r->p[IDS_PATTERN] == IDS_SCATTERED && (slot + (int64_t)(key & 7)) % 8 == 0))
-        return recipe_invalid_id(recipe_hash(key, (uint64_t)slot), r->p[IDS_ROWS]);
-    if (slot >= recipe_ids_filled(r))
-        return -1;
     switch (r->p[IDS_PATTERN]) {
     case IDS_SORTED:
         return slots >= domain ? (int32_t)slot : recipe_sorted_id(key, slot, slots, domain);
@@ -230,6 +226,23 @@ RECIPE_FN int32_t recipe_id(const struct recipe *r, int64_t at)
     default:
         return (int32_t)recipe_permute(key, (uint32_t)slot, (uint32_t)domain);
     }
+}
+
+RECIPE_FN int32_t recipe_id(const struct recipe *r, int64_t at)
+{
+    const int64_t slots = r->p[IDS_SLOTS], row = at / slots, slot = at % slots;
+    const uint64_t key = recipe_hash(r->seed, (uint64_t)row);
+    int32_t id;
+
+    if (r->p[IDS_BEHIND] > 0 && slot >= recipe_length_clamped(r, row))
+        return (int32_t)(r->p[IDS_BEHIND] - 1);
+    if (r->p[IDS_PATTERN] == IDS_INVALID ||
+        (r->p[IDS_PATTERN] == IDS_SCATTERED && (slot + (int64_t)(key & 7)) % 8 == 0))
+        return recipe_invalid_id(recipe_hash(key, (uint64_t)slot), r->p[IDS_ROWS]);
+    if (slot >= recipe_ids_filled(r))
+        return -1;
+    id = recipe_filled_id(r, row, slot, key);
+    return r->p[IDS_ODD_FROM] > 0 ? 2 * id + (slot >= r->p[IDS_ODD_FROM]) : id;
 }
 
 /* An id as the tensor shows it. */

@@ -93,6 +93,13 @@ RECIPE_FN uint32_t recipe_poisoned(const struct recipe *r, int64_t at, float x)
     return numfmt_encode(r->dtype, recipe_scaled(r, x));
 }
 
+RECIPE_FN uint32_t recipe_odd_rows(const struct recipe *r, int64_t at, float x)
+{
+    const float level = at / r->shape[r->rank - 1] % 2 ? r->f[2] : r->f[1];
+
+    return numfmt_encode(r->dtype, (double)x * (double)r->f[0] + (double)level);
+}
+
 /* Where logical token `t` of a group of 16 comes from: logical token of physical place
  * (contracts: sage, section 3). */
 RECIPE_FN int recipe_sage_logical(int place)
@@ -202,6 +209,8 @@ RECIPE_FN uint32_t recipe_element(const struct recipe *r, int64_t at)
         return recipe_blend(r, h);
     case RECIPE_POISONED:
         return recipe_poisoned(r, at, recipe_normal(h));
+    case RECIPE_ODD_ROWS:
+        return recipe_odd_rows(r, at, recipe_normal(h));
     case RECIPE_IDS:
         return (uint32_t)recipe_id_shown(r, at);
     case RECIPE_LENGTHS:

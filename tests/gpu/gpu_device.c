@@ -85,6 +85,18 @@ static const struct recipe row_recipe[] = {
      .shape = {100, 576},
      .p = {99},
      .f = {0.1f}},
+    {.kind = RECIPE_ODD_ROWS,
+     .dtype = SAB_BF16,
+     .seed = 16,
+     .rank = 2,
+     .shape = {101, 576},
+     .f = {0.1f, 0.065f, 3.4f}},
+    {.kind = RECIPE_ODD_ROWS,
+     .dtype = SAB_FP16,
+     .seed = 17,
+     .rank = 2,
+     .shape = {101, 512},
+     .f = {0.1f, 0.065f, 3.4f}},
     {.kind = RECIPE_BLOCK_TOKENS,
      .dtype = SAB_FP16,
      .seed = 14,
@@ -171,6 +183,10 @@ static void test_recipes(struct tap *t, struct pair *p)
         r = ids_recipe(pattern);
         recipe_case(t, p, &r);
         r.p[IDS_BATCH_ROWS] = 100;
+        recipe_case(t, p, &r);
+        r.p[IDS_BATCH_ROWS] = 0;
+        r.p[IDS_DOMAIN] = 500;
+        r.p[IDS_ODD_FROM] = 33;
         recipe_case(t, p, &r);
     }
     for (int64_t data = SCORES_UNIFORM; data < SCORES_KINDS_NR; data++) {

@@ -146,6 +146,7 @@ static void refused_cases(void **state)
         {"dsa_fwd", "head_dim=520", "head_dim = 520"},
         {"dsa_fwd", "topk=8 lse_prefix=9", "lse_prefix = 9"},
         {"dsa_fwd", "seqlen_k=1 data=poison", "poison"},
+        {"dsa_fwd", "data=prefix_below", "lse_prefix = 0"},
         {"dsa_bwd", "seqlen_k=63 topk=32 pattern=overlap overlap=0", "at least 64"},
         {"dsa_bwd", "data=deep sink=none", "sink = none"},
     };

@@ -116,6 +116,25 @@ static void forward_shapes(void **state)
         hold("dsa_fwd", axes[i]);
 }
 
+/* Logits behind the prefix 256 above those of it: the prefix ends with a tile, with the first key
+ * of one, and in its middle. */
+static void prefix_far_below(void **state)
+{
+    static const int heads[] = {1, 8, 16, 32, 64, 128}, prefixes[] = {64, 65, 100};
+    char axes[256];
+
+    (void)state;
+    for (int i = 0; i < 18; i++) {
+        snprintf(axes, sizeof(axes),
+                 "seqlen_q=1 seqlen_k=300 topk=131 lengths=none data=prefix_below heads=%d "
+                 "lse_prefix=%d head_dim=%d",
+                 heads[i / 3], prefixes[i % 3], (i / 3 + i) % 2 ? 576 : 512);
+        hold("dsa_fwd", axes);
+    }
+    hold("dsa_fwd", "seqlen_q=20 seqlen_k=300 topk=131 lengths=ragged data=prefix_below heads=2 "
+                    "lse_prefix=100 pattern=scattered");
+}
+
 /* Section 3.6. */
 static void backward_shapes(void **state)
 {
@@ -391,19 +410,13 @@ static void rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_vectors),
-        cmocka_unit_test(conversions),
-        cmocka_unit_test(forward_shapes),
-        cmocka_unit_test(backward_shapes),
-        cmocka_unit_test(sink_gradient),
-        cmocka_unit_test(sinks_and_bits),
-        cmocka_unit_test(dead_heads),
-        cmocka_unit_test(empty_row_of_nan),
-        cmocka_unit_test(one_slot),
-        cmocka_unit_test(many_rows),
-        cmocka_unit_test(bits_do_not_depend_on),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(rows),
+        cmocka_unit_test(golden_vectors),   cmocka_unit_test(conversions),
+        cmocka_unit_test(forward_shapes),   cmocka_unit_test(prefix_far_below),
+        cmocka_unit_test(backward_shapes),  cmocka_unit_test(sink_gradient),
+        cmocka_unit_test(sinks_and_bits),   cmocka_unit_test(dead_heads),
+        cmocka_unit_test(empty_row_of_nan), cmocka_unit_test(one_slot),
+        cmocka_unit_test(many_rows),        cmocka_unit_test(bits_do_not_depend_on),
+        cmocka_unit_test(refusals),         cmocka_unit_test(rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

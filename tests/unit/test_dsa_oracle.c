@@ -200,6 +200,65 @@ static void logits_near_minus_100(void **state)
     rig_release(&r);
 }
 
+/* Logits of row `row`, head 0, slot by slot, from the inputs. */
+static double logit(const struct dsa_rig *r, int64_t row, int64_t slot)
+{
+    const int64_t heads = r->p.tensor[FWD(q)].shape[1], width = r->p.tensor[FWD(q)].shape[2];
+    const int64_t slots = r->p.tensor[FWD(topk_idxs)].shape[1];
+    const int64_t id = ((int32_t *)r->data[FWD(topk_idxs)])[row * slots + slot];
+    double sum = 0;
+
+    assert_in_range(id, 0, r->p.tensor[FWD(kv)].shape[0] - 1);
+    for (int64_t d = 0; d < width; d++)
+        sum +=
+            rig_value(r, FWD(q), row * heads * width + d) * rig_value(r, FWD(kv), id * width + d);
+    return sum * r->p.param[SAB_P_dsa_fwd_softmax_scale].f;
+}
+
+/* Slots behind the prefix stand far above those of it, whose sum is held against one by itself; a
+ * scale of 0.2 puts the others beyond what an exponential in double reaches. */
+static void prefix_far_below(void **state)
+{
+    static const struct {
+        const char *axes;
+        double least;
+    } cases[] = {{"heads=2 seqlen_q=3 seqlen_k=101 topk=50 lse_prefix=33 lengths=none "
+                  "data=prefix_below",
+                  200},
+                 {"heads=1 seqlen_q=2 seqlen_k=100 topk=40 lse_prefix=1 head_dim=576 dtype=fp16 "
+                  "data=prefix_below pattern=sorted",
+                  200},
+                 {"heads=3 seqlen_q=3 seqlen_k=60 topk=20 lse_prefix=19 data=prefix_below "
+                  "softmax_scale=0.2 pattern=duplicates",
+                  1000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct dsa_rig r;
+
+        rig_init(&r, "dsa_fwd", cases[i].axes);
+        const int64_t prefix = r.p.param[SAB_P_dsa_fwd_lse_prefix].i;
+        const int64_t slots = r.p.tensor[FWD(topk_idxs)].shape[1];
+
+        rig_oracle(&r, 1);
+        for (size_t k = 0; k < r.s.nr; k++) {
+            const struct op_slice *s = &r.s.item[k];
+            double above = -INFINITY, sum = 0;
+
+            if (s->tensor != FWD(lse_indexer))
+                continue;
+            for (int64_t j = 0; j < prefix; j++) {
+                sum += exp(logit(&r, s->tile, j));
+                above = fmax(above, logit(&r, s->tile, j));
+            }
+            for (int64_t j = prefix; j < slots; j++)
+                assert_true(logit(&r, s->tile, j) > above + cases[i].least);
+            assert_true(fabs(s->ref[0] - log(sum)) < 1e-12 * log(sum));
+        }
+        rig_release(&r);
+    }
+}
+
 /* Values do not depend on the threads beyond the order of sums. */
 static void threads(void **state)
 {
@@ -241,7 +300,7 @@ int main(void)
         cmocka_unit_test(golden_vectors),        cmocka_unit_test(finite_differences),
         cmocka_unit_test(shared_inputs),         cmocka_unit_test(poisoned_row),
         cmocka_unit_test(logits_near_minus_100), cmocka_unit_test(threads),
-        cmocka_unit_test(unread_inputs),
+        cmocka_unit_test(unread_inputs),         cmocka_unit_test(prefix_far_below),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,34 @@ static void behind_the_length(void **state)
             assert_int_equal(id_at(&r, row, k) == 99, k >= recipe_length_clamped(&r, row));
 }
 
+/* Ids of the slots before one are even, from it on odd: none has one of the other's. */
+static void odd_from(void **state)
+{
+    (void)state;
+    for (int64_t pattern = IDS_UNIQUE; pattern <= IDS_INVALID; pattern++) {
+        struct recipe r = make(pattern, 40, 70, 201), plain;
+
+        r.p[IDS_DOMAIN] = 100;
+        r.p[IDS_STEP] = 3;
+        plain = r;
+        r.p[IDS_ODD_FROM] = 33;
+        for (int64_t row = 0; row < 40; row++) {
+            int64_t active = 0;
+
+            for (int64_t k = 0; k < 70; k++) {
+                const int32_t id = id_at(&r, row, k), half = id_at(&plain, row, k);
+
+                if (half < 0 || half >= 100)
+                    assert_int_equal(id, half);
+                else
+                    assert_int_equal(id, k < 33 ? 2 * half : 2 * half + 1);
+                active += id >= 0 && id < 201;
+            }
+            assert_int_equal(recipe_ids_active(&r, row), active);
+        }
+    }
+}
+
 static double real_at(const struct recipe *r, int64_t i)
 {
     return numfmt_decode(r->dtype, recipe_element(r, i));
@@ -281,6 +309,19 @@ static void values(void **state)
     r.p[0] = 3;
     for (int64_t i = 0; i < 32; i++)
         assert_int_equal(isnan(real_at(&r, i)) != 0, i >= 24);
+    r = (struct recipe){.kind = RECIPE_ODD_ROWS, .dtype = SAB_F32, .rank = 2, .shape = {5, 8}};
+    r.f[1] = 0.25f;
+    r.f[2] = -3;
+    for (int64_t i = 0; i < 40; i++)
+        assert_true(real_at(&r, i) == (i / 8 % 2 ? -3 : 0.25));
+    r.f[0] = 2;
+    for (int64_t i = 0; i < 40; i++) {
+        struct recipe normal = r;
+
+        normal.kind = RECIPE_NORMAL;
+        normal.f[1] = i / 8 % 2 ? -3 : 0.25f;
+        assert_true(real_at(&r, i) == real_at(&normal, i));
+    }
 }
 
 int main(void)
@@ -295,6 +336,7 @@ int main(void)
         cmocka_unit_test(active_slots),
         cmocka_unit_test(lengths),
         cmocka_unit_test(behind_the_length),
+        cmocka_unit_test(odd_from),
         cmocka_unit_test(values),
     };
 

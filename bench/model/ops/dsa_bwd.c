@@ -16,6 +16,7 @@
 
 static const struct axis_spec axes[DSA_AXES_NR] = {
     DSA_AXES_OF_BOTH,
+    DSA_AXIS_OF_DATA("", ""),
     [DSA_DETERMINISTIC] = {"deterministic", AXIS_INT, NULL, "0", 0, 1,
                            "1: equal bits of dkv and d_sink in every run"},
 };

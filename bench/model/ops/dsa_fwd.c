@@ -16,6 +16,8 @@
 
 static const struct axis_spec axes[DSA_AXES_NR] = {
     DSA_AXES_OF_BOTH,
+    DSA_AXIS_OF_DATA(" prefix_below",
+                     "; logits near 5 in the first lse_prefix slots, 256 above behind"),
     [DSA_LSE_PREFIX] = {"lse_prefix", AXIS_INT, NULL, "0", 0, 16777216,
                         "first slots whose log-sum is written to lse_indexer; 0: none"},
 };
@@ -27,6 +29,9 @@ static int settle(struct op_case *c, struct err *err)
     if (c->axis[DSA_LSE_PREFIX].i > c->axis[DSA_TOPK].i)
         return err_set(err, ERR_CONFIG, "lse_prefix = %lld is above topk = %lld",
                        (long long)c->axis[DSA_LSE_PREFIX].i, (long long)c->axis[DSA_TOPK].i);
+    if (c->axis[DSA_DATA].i == DATA_PREFIX_BELOW && c->axis[DSA_LSE_PREFIX].i == 0)
+        return err_set(err, ERR_CONFIG,
+                       "lse_prefix = 0, must be at least 1 for data = prefix_below");
     return 0;
 }
 

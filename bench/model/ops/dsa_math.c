@@ -35,7 +35,6 @@ static void raise_m(struct dsa_fold *f, double s)
 
     f->m = s;
     f->l *= factor;
-    f->prefix_l *= factor;
     for (int d = 0; d < DSA_V; d++)
         f->o[d] *= factor;
 }
@@ -50,7 +49,8 @@ void dsa_fold_add(struct dsa_fold *f, double s, const double *v, bool in_prefix)
     f->l += p;
     f->nr++;
     if (in_prefix) {
-        f->prefix_l += p;
+        f->prefix_m = f->m;
+        f->prefix_l = f->l;
         f->prefix_nr++;
     }
     if (!(s <= f->max))
@@ -66,7 +66,7 @@ double dsa_fold_lse(const struct dsa_fold *f)
 
 double dsa_fold_prefix_lse(const struct dsa_fold *f)
 {
-    return f->prefix_nr ? f->m + log(f->prefix_l) : INFINITY;
+    return f->prefix_nr ? f->prefix_m + log(f->prefix_l) : INFINITY;
 }
 
 void dsa_fold_out(const struct dsa_fold *f, double sink, double *out)

@@ -15,14 +15,14 @@ double dsa_dot(const double *a, const double *b, int64_t n);
 /* The slots of one (row, head), folded one after the other. */
 struct dsa_fold {
     double m; /* what exponents are relative to; lags behind the largest logit by 30 at most */
-    double l, prefix_l;
+    double l, prefix_m, prefix_l; /* the prefix's are as they were at its last slot */
     double max;
     int64_t nr, prefix_nr; /* active slots so far */
     double o[DSA_V];
 };
 
 void dsa_fold_init(struct dsa_fold *f);
-/* An active slot with logit s and values v. */
+/* An active slot with logit s and values v; slots of the prefix come before all others. */
 void dsa_fold_add(struct dsa_fold *f, double s, const double *v, bool in_prefix);
 /* Natural logarithms of the sums, +inf without an active slot. */
 double dsa_fold_lse(const struct dsa_fold *f);

@@ -10,6 +10,11 @@
 
 /* Offset of q and, negated, of kv for data = deep: 2.1^2 * sqrt(512) is 99.8. */
 #define DEEP_OFFSET 2.1
+/* The same of q and of the rows behind the prefix for data = prefix_below: 3.4^2 * sqrt(512) is
+ * 261.6. The rows of the prefix stand at a logit of 5, and not at 0, where the bar of lse_indexer
+ * would be that of an exact 0: 3.4 * 0.065 * sqrt(512). */
+#define ABOVE_OFFSET 3.4
+#define BELOW_OFFSET 0.065
 
 void dsa_sizes(const struct op_case *c, struct dsa_sizes *s)
 {
@@ -83,6 +88,8 @@ double dsa_rms_of_values(const struct op_case *c)
         return 1;
     case DATA_DEEP:
         return DEEP_OFFSET;
+    case DATA_PREFIX_BELOW:
+        return ABOVE_OFFSET;
     default:
         return 0.1;
     }
@@ -129,6 +136,9 @@ void dsa_values_recipe(const struct op_case *c, struct op_problem *p, uint32_t p
     case DATA_DEEP:
         r->f[1] = (float)(offset * DEEP_OFFSET);
         break;
+    case DATA_PREFIX_BELOW:
+        r->f[1] = (float)(offset * ABOVE_OFFSET);
+        break;
     default:
         break;
     }
@@ -137,6 +147,7 @@ void dsa_values_recipe(const struct op_case *c, struct op_problem *p, uint32_t p
 void dsa_ids_recipe(const struct op_case *c, const struct dsa_sizes *s, struct recipe *r)
 {
     const bool poison = c->axis[DSA_DATA].i == DATA_POISON;
+    const bool below = c->axis[DSA_DATA].i == DATA_PREFIX_BELOW;
 
     memset(r, 0, sizeof(*r));
     r->kind = RECIPE_IDS;
@@ -147,12 +158,13 @@ void dsa_ids_recipe(const struct op_case *c, const struct dsa_sizes *s, struct r
     r->shape[1] = s->slots;
     r->p[IDS_PATTERN] = c->axis[DSA_PATTERN].i;
     r->p[IDS_ROWS] = s->keys;
-    r->p[IDS_DOMAIN] = poison ? s->keys - 1 : s->keys;
+    r->p[IDS_DOMAIN] = poison ? s->keys - 1 : below ? s->keys / 2 : s->keys;
     r->p[IDS_SLOTS] = s->slots;
     r->p[IDS_LENGTHS] = c->axis[DSA_LENGTHS].i;
     r->p[IDS_LENGTH_SEED] = (int64_t)recipe_seed(c->seed, SAB_T_dsa_fwd_topk_length);
     r->p[IDS_STEP] = overlap_step(c, s);
     r->p[IDS_BEHIND] = poison ? s->keys : 0;
+    r->p[IDS_ODD_FROM] = below ? c->axis[DSA_LSE_PREFIX].i : 0;
 }
 
 double dsa_active(const struct op_case *c)
@@ -233,6 +245,11 @@ int dsa_describe_inputs(const struct op_case *c, const struct dsa_places *at, bo
     if (c->axis[DSA_DATA].i == DATA_POISON) {
         p->tensor[at->kv].recipe.kind = RECIPE_POISONED;
         p->tensor[at->kv].recipe.p[0] = s.keys - 1;
+    }
+    if (c->axis[DSA_DATA].i == DATA_PREFIX_BELOW) {
+        p->tensor[at->kv].recipe.kind = RECIPE_ODD_ROWS;
+        p->tensor[at->kv].recipe.f[1] = (float)BELOW_OFFSET;
+        p->tensor[at->kv].recipe.f[2] = (float)ABOVE_OFFSET;
     }
     dsa_ids_recipe(c, &s, &p->tensor[at->topk_idxs].recipe);
     if (sink_required || c->axis[DSA_SINK].i != SINK_NONE) {

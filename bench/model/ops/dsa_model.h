@@ -42,7 +42,15 @@ enum dsa_sink {
     SINK_OVERFLOW,
     SINK_MIXED
 };
-enum dsa_data { DATA_BENCH = 0, DATA_CUDNN, DATA_FLASHMLA, DATA_UNIT, DATA_DEEP, DATA_POISON };
+enum dsa_data {
+    DATA_BENCH = 0,
+    DATA_CUDNN,
+    DATA_FLASHMLA,
+    DATA_UNIT,
+    DATA_DEEP,
+    DATA_POISON,
+    DATA_PREFIX_BELOW /* forward only */
+};
 
 #define DSA_V     512 /* columns of a value */
 #define DSA_WIDTH 576 /* the larger width */
@@ -106,15 +114,17 @@ enum dsa_data { DATA_BENCH = 0, DATA_CUDNN, DATA_FLASHMLA, DATA_UNIT, DATA_DEEP,
                            "0",                                                                    \
                            0,                                                                      \
                            1e6,                                                                    \
-                           "0: 1/sqrt(head_dim), or 0.5 for data = flashmla"},                     \
+                           "0: 1/sqrt(head_dim), or 0.5 for data = flashmla"}
+/* `words` and `help`: what one of them has more. */
+#define DSA_AXIS_OF_DATA(words, help)                                                              \
     [DSA_DATA] = {"data",                                                                          \
                   AXIS_WORD,                                                                       \
-                  "bench cudnn flashmla unit deep poison",                                         \
+                  "bench cudnn flashmla unit deep poison" words,                                   \
                   "bench",                                                                         \
                   0,                                                                               \
                   0,                                                                               \
                   "0.1*N(0,1); N(0,1)/sqrt(head_dim); N(0,1)/10 + U(-.05,.05); N(0,1); logits "    \
-                  "near -100; bench with a row of NaN that no active slot names"}
+                  "near -100; bench with a row of NaN that no active slot names" help}
 
 /* The sizes that follow from a case. */
 struct dsa_sizes {
@@ -144,8 +154,8 @@ int dsa_describe_inputs(const struct op_case *c, const struct dsa_places *at, bo
 /* Shape of any tensor (dimensions up to `rank`), without a recipe. */
 int dsa_tensor(struct op_problem *p, uint32_t place, int32_t dtype, const int64_t *shape,
                int32_t rank, struct err *err);
-/* A recipe of independent values of the data asked for; data = deep is shifted by `offset` times
- * its height. */
+/* A recipe of independent values of the data asked for; data = deep and prefix_below are shifted by
+ * `offset` times their height. */
 void dsa_values_recipe(const struct op_case *c, struct op_problem *p, uint32_t place, uint64_t seed,
                        double offset);
 double dsa_softmax_scale(const struct op_case *c);
