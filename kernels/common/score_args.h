@@ -8,12 +8,15 @@
 #include <stdint.h>
 
 enum {
-    SCORE_SEGMENT = 64,         /* columns of a row that are loaded together, 128 bytes */
-    SCORE_KEYS = 64,            /* of a tile of wgmma */
-    SCORE_SEGMENT_BYTES = 8192, /* of a tile */
-    SCORE_MOST_HEADS = 128,
+    SCORE_SEGMENT = 64,          /* columns of a row that are loaded together, 128 bytes */
+    SCORE_KEYS = 64,             /* of a tile of wgmma */
+    SCORE_SEGMENT_BYTES = 8192,  /* of a tile */
     SCORE_WGMMA_THREADS = 384,   /* two groups that compute, one that loads */
     SCORE_WGMMA_SHARED = 232448, /* bytes that a block may have */
+    SCORE_MMA_THREADS = 256,
+    SCORE_MMA_KEYS = 16,       /* that a warp multiplies at once */
+    SCORE_MMA_PAIRS = 64,      /* most (query, head) pairs of an item of mma */
+    SCORE_MMA_SHARED = 101376, /* bytes that a block of sm_120 may have */
 };
 
 /* One of the two, [rows,heads]. */

@@ -8,12 +8,11 @@
 #define SCORE_SPARSE_WGMMA_GATHER_CUH
 
 #include "score_wgmma.cuh"
+#include "slots.cuh"
 #include "wgmma_args.h"
 
 namespace score_sparse
 {
-
-constexpr uint32_t ALL_LANES = 0xffffffffu;
 
 enum : int32_t { ROW_ENDS = -1, ALL_ENDS = -2 };
 
@@ -41,28 +40,6 @@ template <class S> __device__ __forceinline__ void open_barriers(wgmma_shared<S>
     }
     sab::barriers_publish();
 }
-
-/* A query row's ids and the columns of its batch. */
-struct row_slots {
-    const int32_t *ids;
-    int64_t first_id, first_key; /* of the batch; ids count from first_id */
-    int32_t length;              /* slots that may be active */
-
-    __device__ __forceinline__ row_slots(const indexer_sparse &d, int64_t row)
-    {
-        first_key = row / d.seqlen_q * d.seqlen_k;
-        first_id = d.slots.global ? first_key : 0;
-        ids = d.slots.ids + row * d.slots.slots;
-        length = static_cast<int32_t>(indexer_slots_length(&d.slots, row));
-    }
-    /* The column that a slot's id names, or -1. */
-    __device__ __forceinline__ int32_t column(const indexer_sparse &d, int32_t id,
-                                              int32_t slot) const
-    {
-        const int64_t local = id - first_id;
-        return slot < length && local >= 0 && local < d.seqlen_k ? static_cast<int32_t>(local) : -1;
-    }
-};
 
 template <class S> struct gatherer {
     const score_sparse_wgmma_args &args;

@@ -33,7 +33,6 @@ namespace score_sparse
 /* One of the two computing groups. */
 template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
     using shape = sab::score_shape<WIDTH, HEADS>;
-    static constexpr int PART = 4; /* slots that a thread divides at once */
 
     const score_sparse_wgmma_args &args;
     wgmma_shared<shape> &s;
@@ -42,8 +41,7 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
     sab::score_walk<wgmma_shared<shape>::NOTES> note;
     uint32_t tiles = 0, first = 0; /* told of; parity of those when the row began */
     uint32_t rows = 0;             /* done */
-    /* of this lane's slots; the attention's is a plain sum */
-    sab::score_log_sum sum = {-INFINITY, 0.0f};
+    row_sum<ATTENTION> sum;        /* of this lane's slots */
     float weight[HEADS / 4];
 
     __device__ __forceinline__ tile_note next_note()
@@ -100,12 +98,9 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
 
         if (lane & 2 || !(what.active >> slot & 1))
             return;
-        if (ATTENTION) {
-            sum.sum += score;
-        } else {
+        if (!ATTENTION)
             score *= args.factor;
-            sum.add(score, 1.0f);
-        }
+        sum.add(score);
         args.d.out[what.item * args.d.slots.slots + SCORE_KEYS * static_cast<int64_t>(what.tile) +
                    slot] = score;
     }
@@ -120,60 +115,17 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
         put(sums[0], what);
     }
 
-    __device__ __forceinline__ void add(const sab::score_log_sum &other)
-    {
-        if (ATTENTION)
-            sum.sum += other.sum;
-        else
-            sum.add(other.top, other.sum);
-    }
-
     /* Of all lanes of both groups, on each of them. Rows do not depend on each other: sums go by
      * the order of the row's own tiles. */
     __device__ __forceinline__ void share_sums()
     {
         float2 *results = s.results[rows % 2];
 
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2)
-            add({__shfl_xor_sync(ALL_LANES, sum.top, step),
-                 __shfl_xor_sync(ALL_LANES, sum.sum, step)});
+        sum.add_lanes();
         if (lane == 0)
-            results[4 * (side ^ first) + warp] = make_float2(sum.top, sum.sum);
+            results[4 * (side ^ first) + warp] = sum.get();
         asm volatile("bar.sync 1, 256;" : : : "memory");
-        sum = {results[0].x, results[0].y};
-#pragma unroll
-        for (int i = 1; i < 8; i++)
-            add({results[i].x, results[i].y});
-    }
-
-    /* Raw scores of the row, in memory, become shares; what lies in slots that are not active is
-     * not used. */
-    __device__ __forceinline__ void divide(int64_t item, const sab::score_log_sum &all) const
-    {
-        const row_slots row(args.d, item);
-        const int32_t slots = static_cast<int32_t>(args.d.slots.slots);
-        const float share = 1.0f / (ATTENTION ? fmaxf(all.sum, 1e-12f) : all.sum);
-        float *out = args.d.out + item * slots;
-
-        for (int32_t at = static_cast<int32_t>(threadIdx.x); at < slots; at += 256 * PART) {
-            int32_t id[PART];
-            float x[PART];
-
-#pragma unroll
-            for (int i = 0; i < PART; i++) {
-                const int32_t slot = at + 256 * i;
-                id[i] = slot < row.length ? __ldg(row.ids + slot) : -1;
-                x[i] = slot < row.length ? out[slot] : 0.0f;
-            }
-#pragma unroll
-            for (int i = 0; i < PART; i++) {
-                const int32_t slot = at + 256 * i;
-                const float whole = ATTENTION ? x[i] : sab::exp2_approximate(x[i] - all.top);
-                if (slot < slots)
-                    out[slot] = row.column(args.d, id[i], slot) >= 0 ? whole * share : 0.0f;
-            }
-        }
+        sum.take(results);
     }
 
     __device__ __forceinline__ void end_row(int64_t item)
@@ -183,8 +135,8 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
         if (side == 0 && warp == 0)
             ask_q(item + static_cast<int64_t>(shape::Q_SLOTS) * gridDim.x, q_slot());
         take_weights(item + gridDim.x);
-        divide(item, sum);
-        sum = {-INFINITY, 0.0f};
+        divide<ATTENTION>(args.d, item, sum);
+        sum = {};
         first = tiles % 2;
         rows++;
     }
