@@ -11,7 +11,7 @@
  * Limits, in clocks of a multiprocessor for a tile of 64 slots and 64 heads (128 heads), by width:
  *                   512           576           128
  *   gather          1700          1910          425         38.5 bytes a clock
- *   shared memory   1536 (2560)   1728 (2880)   384 (640)   64 * 2 * width written, products read
+ *   shared memory   1536 (2048)   1728 (2304)   384 (512)   64 * 2 * width written, products read
  *                                                           2 + heads / 32 KiB in heads / 2 clocks
  *   tensor          1024 (2048)   1152 (2304)   256 (512)   4096 operations a clock
  *   exp2            256 (512)     256 (512)     256 (512)   16 a clock; none for the indexer
