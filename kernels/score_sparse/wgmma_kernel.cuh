@@ -19,7 +19,8 @@
  * and for each row about 2500 to divide, of which the ring hides what it holds: 20 segments of
  * 8 KiB at 64 heads of 512, 4250 clocks of gathering; 10 segments at 128 heads of 576.
  * Predicted at 64 heads, width 512, 2048 slots: 450 to 540 TFLOPS of the 576 to 590 that gathering
- * allows; width 128: 330 to 450. Lists of few slots pay more for the end of a row.
+ * allows; width 128: 300 to 430, where 220 instructions that a gathering warp issues for a tile
+ * count too. Lists of few slots pay more for the end of a row.
  */
 #ifndef SCORE_SPARSE_WGMMA_KERNEL_CUH
 #define SCORE_SPARSE_WGMMA_KERNEL_CUH
