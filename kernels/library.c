@@ -40,6 +40,10 @@ extern const struct sab_kernel score_sparse_indexer_reference_row,
     score_sparse_attention_reference_row;
 extern const struct sab_kernel score_dense_indexer_reference_row,
     score_dense_attention_reference_row;
+extern const struct sab_kernel score_sparse_indexer_mma_row, score_sparse_indexer_wgmma_row;
+extern const struct sab_kernel score_sparse_attention_mma_row, score_sparse_attention_wgmma_row;
+extern const struct sab_kernel score_dense_indexer_mma_row, score_dense_indexer_wgmma_row;
+extern const struct sab_kernel score_dense_attention_mma_row, score_dense_attention_wgmma_row;
 extern const struct sab_kernel indexer_topk_vector_row;
 extern const struct sab_kernel indexer_fwd_mma_row, indexer_fwd_wgmma_row;
 #else
@@ -89,6 +93,22 @@ static const struct sab_kernel score_dense_indexer_reference_row =
     SAB_ABSENT_ROW(score_dense_indexer, "reference");
 static const struct sab_kernel score_dense_attention_reference_row =
     SAB_ABSENT_ROW(score_dense_attention, "reference");
+static const struct sab_kernel score_sparse_indexer_mma_row =
+    SAB_ABSENT_ROW(score_sparse_indexer, "mma");
+static const struct sab_kernel score_sparse_indexer_wgmma_row =
+    SAB_ABSENT_ROW(score_sparse_indexer, "wgmma");
+static const struct sab_kernel score_sparse_attention_mma_row =
+    SAB_ABSENT_ROW(score_sparse_attention, "mma");
+static const struct sab_kernel score_sparse_attention_wgmma_row =
+    SAB_ABSENT_ROW(score_sparse_attention, "wgmma");
+static const struct sab_kernel score_dense_indexer_mma_row =
+    SAB_ABSENT_ROW(score_dense_indexer, "mma");
+static const struct sab_kernel score_dense_indexer_wgmma_row =
+    SAB_ABSENT_ROW(score_dense_indexer, "wgmma");
+static const struct sab_kernel score_dense_attention_mma_row =
+    SAB_ABSENT_ROW(score_dense_attention, "mma");
+static const struct sab_kernel score_dense_attention_wgmma_row =
+    SAB_ABSENT_ROW(score_dense_attention, "wgmma");
 static const struct sab_kernel indexer_topk_vector_row = SAB_ABSENT_ROW(indexer_topk, "vector");
 static const struct sab_kernel indexer_bwd_sparse_mma_row =
     SAB_ABSENT_ROW(indexer_bwd_sparse, "mma");
@@ -145,12 +165,20 @@ static const struct sab_kernel *const kernels[] = {
     &indexer_topk_vector_row,
     &score_sparse_indexer_cpu_row,
     &score_sparse_indexer_reference_row,
+    &score_sparse_indexer_mma_row,
+    &score_sparse_indexer_wgmma_row,
     &score_sparse_attention_cpu_row,
     &score_sparse_attention_reference_row,
+    &score_sparse_attention_mma_row,
+    &score_sparse_attention_wgmma_row,
     &score_dense_indexer_cpu_row,
     &score_dense_indexer_reference_row,
+    &score_dense_indexer_mma_row,
+    &score_dense_indexer_wgmma_row,
     &score_dense_attention_cpu_row,
     &score_dense_attention_reference_row,
+    &score_dense_attention_mma_row,
+    &score_dense_attention_wgmma_row,
     &indexer_bwd_sparse_cpu_row,
     &indexer_bwd_sparse_reference_row,
     &indexer_bwd_sparse_mma_row,

@@ -94,6 +94,19 @@ int score_dense_call_init(struct indexer_dense *dense, const struct sab_problem 
     return SAB_OK;
 }
 
+const char *score_dense_call_op(int attention)
+{
+    return attention ? attention_places.op : indexer_places.op;
+}
+
+int64_t score_dense_call_keys(const struct sab_problem *problem, int attention)
+{
+    const struct places *at = attention ? &attention_places : &indexer_places;
+    const struct sab_tensor *k = &problem->tensors[at->k];
+
+    return problem->params[at->layout].i != 0 ? k->shape[0] : k->shape[0] * k->shape[1];
+}
+
 int score_dense_call_check_arch(const struct sab_problem *problem, const char *targets,
                                 struct sab_message *msg)
 {

@@ -19,6 +19,10 @@ int score_dense_call_init(struct indexer_dense *dense, const struct sab_problem 
                           int attention, enum sab_device device, unsigned flags,
                           struct sab_message *msg);
 
+/* The operator's name, and keys of all batches or segments of a validated problem. */
+const char *score_dense_call_op(int attention);
+int64_t score_dense_call_keys(const struct sab_problem *problem, int attention);
+
 /* SAB_UNSUPPORTED with the reason where the device's capability is not in the exact list. */
 int score_dense_call_check_arch(const struct sab_problem *problem, const char *targets,
                                 struct sab_message *msg);

@@ -76,3 +76,19 @@ int score_sparse_call_check_arch(const struct sab_problem *problem, const char *
                    "capability %d.%d",
                    targets, problem->arch / 10, problem->arch % 10);
 }
+
+int score_sparse_call_check_limits(const struct indexer_sparse *sparse, struct sab_message *msg)
+{
+    const int64_t most = INT32_MAX - (1 << 16);
+
+    if (sparse->rows > most)
+        return sab_say(msg, SAB_UNSUPPORTED, "q: at most %lld rows are served, given %lld",
+                       (long long)most, (long long)sparse->rows);
+    if (sparse->slots.slots > most)
+        return sab_say(msg, SAB_UNSUPPORTED, "ids: at most %lld slots are served, given %lld",
+                       (long long)most, (long long)sparse->slots.slots);
+    if (sparse->seqlen_k > most)
+        return sab_say(msg, SAB_UNSUPPORTED, "k: at most %lld columns are served, given %lld",
+                       (long long)most, (long long)sparse->seqlen_k);
+    return SAB_OK;
+}

@@ -23,6 +23,10 @@ int score_sparse_call_init(struct indexer_sparse *sparse, const struct sab_probl
 int score_sparse_call_check_arch(const struct sab_problem *problem, const char *targets,
                                  struct sab_message *msg);
 
+/* SAB_UNSUPPORTED where rows, slots or columns do not fit the 32-bit numbers of the fast kernels.
+ */
+int score_sparse_call_check_limits(const struct indexer_sparse *sparse, struct sab_message *msg);
+
 #ifdef __cplusplus
 }
 #endif
