@@ -201,8 +201,10 @@ int rig_open(struct rig *rig, int which, struct check_result *res, struct err *e
         return err_memory(err);
     side->item = *rig->item;
     if (which == RIG_B) {
+        side->item.c.shape_seed = side->item.c.seed;
         side->item.c.seed = rng_hash(side->item.c.seed, SIDE_B_SEED, 0);
         side->item.asked.seed = side->item.c.seed;
+        side->item.asked.shape_seed = side->item.c.shape_seed;
     }
     ret = case_run_open(side->run, rig->wk, &side->item, rig->jc, err);
     if (!ret)

@@ -40,6 +40,8 @@ static uint64_t key_of(const struct work *w, const struct work_oracle *o)
     for (size_t i = 0; i < w->c.op->axes_nr; i++)
         h = rng_seed_of(h, op_case_text(&w->c, i, buf, sizeof(buf)));
     h = rng_seed_of(h, o->signature);
+    if (w->c.shape_seed)
+        h = rng_hash(h, w->c.shape_seed, 0);
     for (size_t i = 0; i < s->nr; i++)
         h = rng_hash(h, (uint64_t)s->item[i].at, (uint64_t)s->item[i].n);
     return h;

@@ -191,7 +191,7 @@ double case_density(const struct op_case *asked)
 
 bool case_equal(const struct op_case *a, const struct op_case *b)
 {
-    if (a->op != b->op || a->seed != b->seed)
+    if (a->op != b->op || a->seed != b->seed || a->shape_seed != b->shape_seed)
         return false;
     for (size_t i = 0; i < a->op->axes_nr; i++)
         if (!axis_value_equal(&a->op->axes[i], &a->axis[i], &b->axis[i]))

@@ -48,6 +48,9 @@ struct op_case {
     const struct op_model *op;
     struct axis_value axis[OP_MAX_AXES];
     uint64_t seed;
+    /* What shapes are drawn from where contents decide them (ends of packed segments); 0: seed. Two
+       sets of contents for one plan have the first's. */
+    uint64_t shape_seed;
 };
 
 /* One tensor of a problem, contiguous. An absent optional tensor has dtype SAB_NONE. */

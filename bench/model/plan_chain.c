@@ -39,13 +39,14 @@ static int follow_axis(const struct op_model *op, size_t axis, const struct plan
 }
 
 static int follow(const struct plan_step *step, const struct op_case *fed, uint64_t seed,
-                  struct op_case *out, struct err *err)
+                  uint64_t shape_seed, struct op_case *out, struct err *err)
 {
     const struct op_model *op = op_model_find(step->op);
     struct case_builder b;
 
     if (case_builder_init(&b, op, seed, err))
         return -1;
+    b.c.shape_seed = shape_seed;
     for (size_t i = 0; i < op->axes_nr; i++) {
         struct axis_element e = {.expr = NULL};
         int set = follow_axis(op, i, step, fed, &e.value, err);
@@ -78,7 +79,9 @@ int plan_arm_chain(const struct plan *p, const struct plan_arm *arm, const struc
         /* A tensor's stream is its seed and its place: without the operator's name q of one step
          * would be k of another. */
         if (follow(&arm->step[i], &out->step[fed_by(arm, i)].c,
-                   rng_seed_of(item->c.seed, arm->step[i].op), &out->step[i].c, err)) {
+                   rng_seed_of(item->c.seed, arm->step[i].op),
+                   item->c.shape_seed ? rng_seed_of(item->c.shape_seed, arm->step[i].op) : 0,
+                   &out->step[i].c, err)) {
             err_prefix(err, "step '%.200s/%.200s'", arm->step[i].op, arm->step[i].kernel);
             goto located;
         }

@@ -51,6 +51,7 @@ static int start(struct case_builder *b, const struct op_model *op, const struct
 
     if (case_builder_init(b, op, item->c.seed, err))
         return -1;
+    b->c.shape_seed = item->c.shape_seed;
     for (size_t i = 0; i < from->axes_nr; i++) {
         bool given = item->given >> i & 1;
         int place = op_axis_find(op, from->axes[i].name);

@@ -14,6 +14,16 @@ load common
     [ "$(grep -c '^pass' out)" -ge 8 ]
 }
 
+@test "packed segments end where they ended when contents change under a plan" {
+    printf '[arm cpu]\nkernel = cpu\n' > i.ini
+    for op in indexer_fwd score_dense_indexer indexer_bwd_dense; do
+        printf '[sweep %s]\noperator = %s\nlayout = thd\nbatch = 2\nseqlen_q = 12\nseqlen_k = 20\nheads = 16\n' \
+            "$op" "$op" >> i.ini
+    done
+    expect 0 "$BENCH" check --config i.ini --device cpu --check contents --out o
+    [ "$(column o/checks.csv status check=contents | grep -c '^pass$')" -eq 3 ]
+}
+
 @test "a selection is timed: no error against the oracle, ties by a rule" {
     printf '[global]\ndevice = cpu\nrounds = 2x6\nnoise_floor = 99%%\n[arm base]\nkernel = cpu\nrole = baseline\n[sweep s]\noperator = indexer_topk\nseqlen_k = 300\ndata = relu, winners_left\ntie_break = larger\nlengths = ragged\n' > i.ini
     expect 0 "$BENCH" --config i.ini --out o

@@ -39,7 +39,10 @@ double ix_scale(const struct op_case *c, const char *axis)
 
 uint64_t ix_seed(const struct op_case *c, enum ix_stream stream)
 {
-    return recipe_seed(c->seed, 4 * SAB_MAX_TENSORS + (uint32_t)stream);
+    const bool ends = stream == IX_STREAM_CU_K || stream == IX_STREAM_CU_Q;
+    const uint64_t seed = ends && c->shape_seed ? c->shape_seed : c->seed;
+
+    return recipe_seed(seed, 4 * SAB_MAX_TENSORS + (uint32_t)stream);
 }
 
 static void segments_recipe(const struct op_case *c, const struct ix_sizes *s, bool keys,
@@ -368,6 +371,7 @@ int ix_case_like(const struct op_case *c, const struct op_model *op, struct op_c
 {
     if (op_case_default(op, c->seed, out, err))
         return -1;
+    out->shape_seed = c->shape_seed;
     for (size_t i = 0; i < op->axes_nr; i++) {
         const int place = op_axis_find(c->op, op->axes[i].name);
 
