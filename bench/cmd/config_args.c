@@ -15,6 +15,7 @@ static const struct option_row rows[] = {
     {"only", "GLOB", "cases whose id matches; may be given again", OPTION_LIST, FIELD(only), 0},
     {"arm", "NAME", "this arm alone; may be given again", OPTION_LIST, FIELD(arm), 0},
     {"check", "NAME", "check: this check alone; may be given again", OPTION_LIST, FIELD(check), 0},
+    {"apart", NULL, "check: each check in a process of its own", OPTION_FLAG, FIELD(apart), 0},
     {"together", NULL, "check: the cases of an arm share a process until something fails",
      OPTION_FLAG, FIELD(together), 0},
     {"out", "DIR", "the results folder", OPTION_STRING, FIELD(out), 'o'},
