@@ -108,5 +108,5 @@ needs_gnuplot() {
     [[ "$output" == *"device: "* ]]
     run "$BENCH" doctor --device cqu
     [ "$status" -eq 2 ]
-    [[ "$output" == *"'cpu'"* ]]
+    [[ "$output" == *"'cqu' is none of auto, cpu, cuda, cuda:N"* ]]
 }
