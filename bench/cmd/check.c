@@ -14,6 +14,18 @@
 
 /* ---- one line an arm and case ---- */
 
+/* Of ids there is no cosine. */
+static void print_errors(const struct check_result *r)
+{
+    if (!isfinite(r->max_abs))
+        return;
+    printf(", max abs %.2g, relative L2 %.2g", r->max_abs, r->rel_l2);
+    if (isfinite(r->cosine))
+        printf(", cosine %.6f", r->cosine);
+    if (r->status == CHECK_PASS)
+        printf(", %s", r->text);
+}
+
 static void print_case(const struct check_row *first, size_t nr)
 {
     /* The first check that is wanted: `oracle`, which alone has errors, unless others were named.
@@ -21,18 +33,12 @@ static void print_case(const struct check_row *first, size_t nr)
     const struct check_result *oracle = &first->res;
     const struct check_row *bad = NULL;
     size_t counts[CHECK_UNEXPECTED + 1] = {0};
-    char errors[128] = "";
 
     for (size_t i = 0; i < nr; i++) {
         counts[first[i].res.status]++;
         if (!bad && check_row_is_bad(&first[i]))
             bad = &first[i];
     }
-    if (isfinite(oracle->max_abs))
-        (void)snprintf(errors, sizeof(errors),
-                       ", max abs %.2g, relative L2 %.2g, cosine %.6f%s%.20s", oracle->max_abs,
-                       oracle->rel_l2, oracle->cosine, oracle->status == CHECK_PASS ? ", " : "",
-                       oracle->status == CHECK_PASS ? oracle->text : "");
     printf("%-8s %-36s %-12s ",
            bad                      ? "fail"
            : counts[CHECK_NA] == nr ? "skip"
@@ -49,7 +55,8 @@ static void print_case(const struct check_row *first, size_t nr)
         printf(", %zu pass though flagged unsafe", counts[CHECK_UNEXPECTED]);
     if (counts[CHECK_EXPECTED])
         printf(", %zu fail as flagged", counts[CHECK_EXPECTED]);
-    printf("%s\n", errors);
+    print_errors(oracle);
+    putchar('\n');
 }
 
 /* ---- the table: checks down, arms across ---- */
@@ -238,6 +245,7 @@ int cmd_check(int argc, const char **argv)
     ui_fill_request(&ui, &request, exe, sizeof(exe), argc, argv);
     session_init(&s);
     check_rows_init(&rows);
+    rows.shrink = !args.no_shrink;
     if (check_args(&args, &err) ||
         check_rows_select(&rows, (const char *const *)args.check.items, args.check.nr, &err) ||
         session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "text.h"
+
 /* A run that fails everywhere is not held up for longer to say how little it takes. */
 #define SHRINK_ALL_S  180.0
 #define SHRINK_CHECKS 3 /* of one arm */
@@ -23,6 +25,7 @@ static double now_s(void)
 void check_rows_init(struct check_rows *rows)
 {
     memset(rows, 0, sizeof(*rows));
+    rows->shrink = true;
     check_rows_select(rows, NULL, 0, NULL);
 }
 
@@ -127,7 +130,10 @@ static int seal_case(struct session *s, const struct check_row *first, size_t nr
                                                                    : "wrong",
                                  text, err);
     }
-    return session_fail_rows(s, first->item, first->arm->label, any ? "ok" : "skip",
+    return session_fail_rows(s, first->item, first->arm->label,
+                             any                                          ? "ok"
+                             : text_starts_with(first->res.text, "oom: ") ? "oom"
+                                                                          : "skip",
                              any ? NULL : first->res.text, err);
 }
 
@@ -155,7 +161,7 @@ static int finish_row(struct session *s, struct check_rows *rows, struct check_r
         return 0;
     if (check_repro(s, row, NULL, row->item->id, &row->repro, err))
         return -1;
-    if (!is_to_shrink(rows, row))
+    if (!rows->shrink || !is_to_shrink(rows, row))
         return 0;
     const double begin_s = now_s();
     int ret = check_shrink(s, row, err);

@@ -26,13 +26,14 @@ struct check_row {
 struct check_rows {
     struct check_row *row;
     size_t nr, alloc;
-    double shrink_s;    /* spent on reducing cases so far */
+    bool shrink;        /* failing cases are reduced */
+    double shrink_s;    /* spent on that so far */
     double write_due_s; /* when the files are to be written again */
     bool wanted[CHECKS_MAX];
     size_t each; /* rows that an arm and case has: one a check that is wanted */
 };
 
-/* Every check is wanted. */
+/* Every check is wanted, and failing cases are reduced. */
 void check_rows_init(struct check_rows *rows);
 void check_rows_release(struct check_rows *rows);
 

@@ -38,7 +38,7 @@ expect_table() {
 @test "each rule that a kernel breaks is caught by its check" {
     check_config sound writes_input wrong_type not_deterministic ignores_sizes reads_index leaks \
         allocates caches overruns uses takes_any refuses_valid gives_no_reason
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     expect_table fail << END
 sound:
 writes_input: inputs
@@ -64,7 +64,7 @@ END
     check_config right:behaviour writes_nothing:behaviour right_at_first:behaviour \
         writes_outside:behaviour misses_tile:behaviour crashes:behaviour exits:behaviour \
         fails:behaviour prints:behaviour supports_anything:behaviour
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     expect_table fail << END
 right:
 writes_nothing: oracle written
@@ -90,7 +90,7 @@ END
 @test "a kernel that hangs costs its time limit once" {
     check_config hangs:behaviour
     sed -i 's/^timeout.*/timeout = 1/' check.ini
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     [ "$(failing o hangs)" = oracle ]
     [ "$(column o/checks.csv ended arm=hangs check=oracle)" = timeout ]
     column o/checks.csv text arm=hangs check=oracle | grep -q 'did not end within its time limit of 1 s'
@@ -108,7 +108,7 @@ END
 
 @test "an unsafe choice that passes is no less wrong" {
     check_config uses:contract:manner=modest
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     [ "$(failing o uses_flagged unexpected_pass)" = zeroed ]
     grep -Eq '^zeroed +UNEXPECTED PASS' out
     grep -q 'flagged unsafe for' out
@@ -116,7 +116,7 @@ END
 
 @test "the first wrong element: tensor, index, both values" {
     check_config misses_tile:behaviour
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     # The last tile of the last head: row 128 of head 1 of 192 rows of 128.
     [ "$(column o/checks.csv tensor check=written)" = out ]
     [ "$(column o/checks.csv element_index check=written)" = '[0,1,128,0]' ]
@@ -147,7 +147,7 @@ END
 
 @test "the JUnit report counts as the table does" {
     check_config sound misses_tile:behaviour caches:contract:trust=said
-    expect 3 "$BENCH" check --config check.ini --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --quiet
     [ "$(head -c 38 o/checks.xml)" = '<?xml version="1.0" encoding="UTF-8"?>' ]
     [ "$(grep -c '<testsuite ' o/checks.xml)" -eq 3 ]
     [ "$(grep -c '<testcase ' o/checks.xml)" -eq "$(rows o/checks.csv)" ]
@@ -159,8 +159,40 @@ END
     [ "$(json_word o/run.json status)" = complete ]
     [ "$(column o/cases.csv status arm=misses_tile)" = wrong ]
     [ "$(column o/cases.csv status arm=sound)" = ok ]
-    refute "$BENCH" check --config check.ini --out o --quiet
-    expect 3 "$BENCH" check --config check.ini --out o --force --quiet
+    for name in checks.csv checks.xml cases.csv; do
+        grep -q "\"$name\": \"$(sha256sum o/$name | cut -d ' ' -f 1)\"" o/run.json
+    done
+    expect 6 "$BENCH" check --config check.ini --out o --quiet
+    says "'o' exists"
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o --force --quiet
+}
+
+@test "checks are not gone on with, and no run goes on with them" {
+    printf '[global]\ndevice = cpu\nrounds = 1x6\n[arm a]\nkernel = copy/cpu\n[sweep s]\noperator = copy\nsize = 4k\n' > check.ini
+    expect 0 "$BENCH" check --config check.ini --check guards --out o --quiet
+    cp -r o before
+    expect 2 "$BENCH" check --config check.ini --out o --resume
+    says '`bench check` begins anew each time; --force replaces'
+    one_line
+    expect 2 "$BENCH" --config check.ini --out o --resume
+    says "'o' holds checks, no times"
+    diff -r before o
+    expect 0 "$BENCH" report o
+    expect 2 "$BENCH" check --config check.ini --apart --together
+    says 'exclude each other'
+}
+
+@test "a check that is killed leaves what it found" {
+    check_config misses_tile:behaviour hangs:behaviour
+    "$BENCH" check --config check.ini --check guards --check written --out o --timeout 600 --quiet > out 2> err &
+    pid=$!
+    # The second arm hangs, so that the first is all that there will be.
+    wait_for 120 test -s o/checks.csv
+    kill -KILL "$pid"
+    wait "$pid" || true
+    [ "$(failing o misses_tile)" = written ]
+    [ "$(json_word o/run.json status)" = running ]
+    expect 3 "$BENCH" check --config check.ini --no-shrink --check written --arm misses_tile --out o --force --quiet
 }
 
 @test "without a folder nothing is written, and a skip is no failure" {
@@ -173,7 +205,7 @@ END
 
 @test "checks by name" {
     check_config misses_tile:behaviour
-    expect 3 "$BENCH" check --config check.ini --check written --check guards --out o --quiet
+    expect 3 "$BENCH" check --config check.ini --no-shrink --check written --check guards --out o --quiet
     [ "$(column o/checks.csv check | xargs)" = 'guards written' ]
     expect 0 "$BENCH" check --config check.ini --check guards --quiet
     expect 2 "$BENCH" check --config check.ini --check guard
@@ -186,10 +218,12 @@ END
     sed -i 's/^seqlen.*/seqlen = 64, 128, 192/' check.ini
     flags='--check oracle --check guards --check zeroed --check repeat --quiet'
     # shellcheck disable=SC2086 # several flags
-    expect 3 "$BENCH" check --config check.ini --out o $flags
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out o $flags
     # shellcheck disable=SC2086
-    expect 3 "$BENCH" check --config check.ini --out p $flags --together
-    for folder in o p; do
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out p $flags --together
+    # shellcheck disable=SC2086
+    expect 3 "$BENCH" check --config check.ini --no-shrink --out q $flags --apart
+    for folder in o p q; do
         column $folder/checks.csv check status=fail | wc -l > $folder.nr
         for arm in sound wrong_when_long overruns crashes caches_flagged; do
             for case in s.B1.H2.S64.d0.5.sizes_mode-1 s.B1.H2.S128.d0.5.sizes_mode-1 s.B1.H2.S192.d0.5.sizes_mode-1; do
@@ -200,6 +234,7 @@ END
     # Two of three cases are long; each overruns, and each crashes.
     [ "$(cat o.nr)" -eq 8 ]
     cmp o.table p.table
+    cmp o.table q.table
 }
 
 @test "check stops at Ctrl-C" {
