@@ -21,32 +21,38 @@ static uint32_t rotr(uint32_t x, unsigned n)
 
 static void sha256_block(uint32_t state[8], const uint8_t *block)
 {
-    uint32_t w[64], s[8];
+    uint32_t w[64];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     unsigned t;
 
     for (t = 0; t < 16; t++)
         w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
                (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
     for (; t < 64; t++) {
-        uint32_t a = w[t - 15], b = w[t - 2];
+        const uint32_t x = w[t - 15], y = w[t - 2];
 
-        w[t] = (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10) + w[t - 7] +
-               (rotr(a, 7) ^ rotr(a, 18) ^ a >> 3) + w[t - 16];
+        w[t] = (rotr(y, 17) ^ rotr(y, 19) ^ y >> 10) + w[t - 7] +
+               (rotr(x, 7) ^ rotr(x, 18) ^ x >> 3) + w[t - 16];
     }
-    memcpy(s, state, sizeof(s));
     for (t = 0; t < 64; t++) {
-        uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        uint32_t t1 = s[7] + (rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25)) + choose +
-                      round_constants[t] + w[t];
-        uint32_t t2 = (rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22)) + majority;
+        const uint32_t choose = (e & f) ^ (~e & g), majority = (a & b) ^ (a & c) ^ (b & c);
+        const uint32_t t1 =
+            h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + choose + round_constants[t] + w[t];
+        const uint32_t t2 = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + majority;
 
-        memmove(s + 1, s, 7 * sizeof(s[0]));
-        s[4] += t1;
-        s[0] = t1 + t2;
+        h = g;
+        g = f;
+        f = e;
+        e = d + t1;
+        d = c;
+        c = b;
+        b = a;
+        a = t1 + t2;
     }
+    const uint32_t sum[8] = {a, b, c, d, e, f, g, h};
     for (t = 0; t < 8; t++)
-        state[t] += s[t];
+        state[t] += sum[t];
 }
 
 void sha256_init(struct sha256 *sha)

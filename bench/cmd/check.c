@@ -6,7 +6,6 @@
 #include "cmd.h"
 #include "config_args.h"
 #include "exit.h"
-#include "file.h"
 #include "ui.h"
 
 #define COLUMNS_WIDE 5  /* arms beside each other in the table */
@@ -15,6 +14,18 @@
 
 /* ---- one line an arm and case ---- */
 
+/* Of ids there is no cosine. */
+static void print_errors(const struct check_result *r)
+{
+    if (!isfinite(r->max_abs))
+        return;
+    printf(", max abs %.2g, relative L2 %.2g", r->max_abs, r->rel_l2);
+    if (isfinite(r->cosine))
+        printf(", cosine %.6f", r->cosine);
+    if (r->status == CHECK_PASS)
+        printf(", %s", r->text);
+}
+
 static void print_case(const struct check_row *first, size_t nr)
 {
     /* The first check that is wanted: `oracle`, which alone has errors, unless others were named.
@@ -22,18 +33,12 @@ static void print_case(const struct check_row *first, size_t nr)
     const struct check_result *oracle = &first->res;
     const struct check_row *bad = NULL;
     size_t counts[CHECK_UNEXPECTED + 1] = {0};
-    char errors[128] = "";
 
     for (size_t i = 0; i < nr; i++) {
         counts[first[i].res.status]++;
         if (!bad && check_row_is_bad(&first[i]))
             bad = &first[i];
     }
-    if (isfinite(oracle->max_abs))
-        (void)snprintf(errors, sizeof(errors),
-                       ", max abs %.2g, relative L2 %.2g, cosine %.6f%s%.20s", oracle->max_abs,
-                       oracle->rel_l2, oracle->cosine, oracle->status == CHECK_PASS ? ", " : "",
-                       oracle->status == CHECK_PASS ? oracle->text : "");
     printf("%-8s %-36s %-12s ",
            bad                      ? "fail"
            : counts[CHECK_NA] == nr ? "skip"
@@ -50,7 +55,8 @@ static void print_case(const struct check_row *first, size_t nr)
         printf(", %zu pass though flagged unsafe", counts[CHECK_UNEXPECTED]);
     if (counts[CHECK_EXPECTED])
         printf(", %zu fail as flagged", counts[CHECK_EXPECTED]);
-    printf("%s\n", errors);
+    print_errors(oracle);
+    putchar('\n');
 }
 
 /* ---- the table: checks down, arms across ---- */
@@ -200,32 +206,22 @@ static void print_all(const struct session *s, const struct check_rows *rows)
            rows->nr / rows->each, bad, expected);
 }
 
-/* ---- files ---- */
+/* ---- the command ---- */
 
-typedef int (*text_fn)(const struct session *s, const struct check_rows *rows, struct strbuf *sb,
-                       struct err *err);
-
-static int write_one(const struct session *s, const struct check_rows *rows, const char *name,
-                     text_fn text, struct err *err)
+static int check_args(const struct config_args *args, struct err *err)
 {
-    struct strbuf sb = STRBUF_INIT, path = STRBUF_INIT;
-    int ret = text(s, rows, &sb, err);
-
-    file_add_path(&path, s->store.dir, name);
-    if (!ret)
-        ret = file_write(path.buf, sb.buf, sb.len, err);
-    strbuf_release(&sb);
-    strbuf_release(&path);
-    return ret;
+    if (args->resume)
+        return err_set(err, ERR_CONFIG,
+                       "`bench check` begins anew each time; --force replaces the checks in that "
+                       "folder, --only and --check leave out what is known");
+    if (args->apart && args->together)
+        return err_set(err, ERR_CONFIG, "--apart and --together exclude each other");
+    return 0;
 }
 
-static int write_files(const struct session *s, const struct check_rows *rows, struct err *err)
+static enum check_share share_of(const struct config_args *args)
 {
-    if (!s->store.dir)
-        return 0;
-    if (write_one(s, rows, "checks.csv", check_csv, err))
-        return -1;
-    return write_one(s, rows, "checks.xml", check_junit, err);
+    return args->apart ? CHECK_SHARE_NONE : args->together ? CHECK_SHARE_ARM : CHECK_SHARE_CASE;
 }
 
 int cmd_check(int argc, const char **argv)
@@ -249,10 +245,14 @@ int cmd_check(int argc, const char **argv)
     ui_fill_request(&ui, &request, exe, sizeof(exe), argc, argv);
     session_init(&s);
     check_rows_init(&rows);
-    if (check_rows_select(&rows, (const char *const *)args.check.items, args.check.nr, &err) ||
+    rows.shrink = !args.no_shrink;
+    if (check_args(&args, &err) ||
+        check_rows_select(&rows, (const char *const *)args.check.items, args.check.nr, &err) ||
         session_open(&s, &request, &err) || session_device(&s, &err) || session_store(&s, &err) ||
-        check_session_run(&s, &rows, args.together, &err) || write_files(&s, &rows, &err)) {
+        session_warn(&s, &err) || check_session_run(&s, &rows, share_of(&args), &err)) {
         ui_end(&ui);
+        if (rows.nr)
+            print_all(&s, &rows); /* what was found before */
         status = exit_report(&err);
     } else {
         ui_end(&ui);

@@ -17,7 +17,7 @@ struct config_args {
     struct text_list only, arm;
     struct text_list check; /* of check */
     int64_t trials;         /* of aa */
-    bool resume, force, quiet, operators, kernels, together, help;
+    bool resume, force, quiet, operators, kernels, apart, together, no_shrink, help;
 };
 
 /* Reads the flags of one command; `which` is its name. Returns -1 with an exit status in *status

@@ -262,3 +262,31 @@ int check_junit(const struct session *s, const struct check_rows *rows, struct s
     strbuf_addstr(sb, "</testsuites>\n");
     return sb->oom ? err_memory(err) : 0;
 }
+
+typedef int text_fn(const struct session *s, const struct check_rows *rows, struct strbuf *sb,
+                    struct err *err);
+
+static int write_one(const struct session *s, const struct check_rows *rows, const char *name,
+                     text_fn *text, struct err *err)
+{
+    struct strbuf sb = STRBUF_INIT, path = STRBUF_INIT;
+    int ret = text(s, rows, &sb, err);
+
+    file_add_path(&path, s->store.dir, name);
+    if (!ret && (sb.oom || path.oom))
+        ret = err_memory(err);
+    if (!ret)
+        ret = file_write(path.buf, sb.buf, sb.len, err);
+    strbuf_release(&sb);
+    strbuf_release(&path);
+    return ret;
+}
+
+int check_write(const struct session *s, const struct check_rows *rows, struct err *err)
+{
+    if (!s->store.dir)
+        return 0;
+    if (write_one(s, rows, "checks.csv", check_csv, err))
+        return -1;
+    return write_one(s, rows, "checks.xml", check_junit, err);
+}

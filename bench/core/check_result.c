@@ -99,7 +99,7 @@ int check_result_from_json(struct check_result *r, const json_t *json, struct er
     check_result_init(r);
     if (json_unpack((json_t *)json, "{s:i, s:i, s:s, s:s, s:s, s:I}", "status", &status, "end",
                     &end, "text", &text, "tensor", &tensor, "index", &index, "at", &at) ||
-        status < CHECK_NA || status > CHECK_UNEXPECTED)
+        status < CHECK_NA || status > CHECK_UNEXPECTED || end < CHECK_ENDED || end > CHECK_UNUSABLE)
         return err_set(err, ERR_CRASH, "a worker's answer to a check cannot be read");
     r->status = (enum check_status)status;
     r->end = (enum check_end)end;

@@ -6,9 +6,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "text.h"
+
 /* A run that fails everywhere is not held up for longer to say how little it takes. */
 #define SHRINK_ALL_S  180.0
 #define SHRINK_CHECKS 3 /* of one arm */
+/* Who is killed loses no more than this. */
+#define WRITE_S 2.0
 
 static double now_s(void)
 {
@@ -21,6 +25,7 @@ static double now_s(void)
 void check_rows_init(struct check_rows *rows)
 {
     memset(rows, 0, sizeof(*rows));
+    rows->shrink = true;
     check_rows_select(rows, NULL, 0, NULL);
 }
 
@@ -125,7 +130,10 @@ static int seal_case(struct session *s, const struct check_row *first, size_t nr
                                                                    : "wrong",
                                  text, err);
     }
-    return session_fail_rows(s, first->item, first->arm->label, any ? "ok" : "skip",
+    return session_fail_rows(s, first->item, first->arm->label,
+                             any                                          ? "ok"
+                             : text_starts_with(first->res.text, "oom: ") ? "oom"
+                                                                          : "skip",
                              any ? NULL : first->res.text, err);
 }
 
@@ -153,7 +161,7 @@ static int finish_row(struct session *s, struct check_rows *rows, struct check_r
         return 0;
     if (check_repro(s, row, NULL, row->item->id, &row->repro, err))
         return -1;
-    if (!is_to_shrink(rows, row))
+    if (!rows->shrink || !is_to_shrink(rows, row))
         return 0;
     const double begin_s = now_s();
     int ret = check_shrink(s, row, err);
@@ -188,11 +196,30 @@ static int take_case(struct session *s, struct check_rows *rows, const struct ch
     return seal_case(s, &rows->row[first], rows->nr - first, err);
 }
 
+static int write_all(struct session *s, const struct check_rows *rows, const char *status,
+                     bool final, struct err *err)
+{
+    /* Before run.json, which holds their hashes in the end. */
+    if (check_write(s, rows, err) || session_run_json(s, status, err))
+        return -1;
+    return store_write(&s->store, final, err);
+}
+
+static int write_when_due(struct session *s, struct check_rows *rows, struct err *err)
+{
+    if (now_s() < rows->write_due_s)
+        return 0;
+    if (write_all(s, rows, "running", false, err))
+        return -1;
+    rows->write_due_s = now_s() + WRITE_S;
+    return 0;
+}
+
 /* One arm in some cases of the plan; all of them have the arm's kernels and choices. */
 static int run_arm(struct session *s, struct check_rows *rows, const struct plan_case *const *items,
-                   size_t nr, const struct arm_entry *arm, struct err *err)
+                   size_t nr, const struct arm_entry *arm, bool apart, struct err *err)
 {
-    struct check_task task = {.s = s, .arm = arm, .nr = nr};
+    struct check_task task = {.s = s, .arm = arm, .nr = nr, .apart = apart};
     struct arm_steps steps;
     int ret;
 
@@ -209,7 +236,7 @@ static int run_arm(struct session *s, struct check_rows *rows, const struct plan
     for (size_t k = 0; !ret && !s->stopped && k < nr; k++)
         ret = take_case(s, rows, &task, k, items[k], err);
     free(task.item);
-    return ret;
+    return ret ? ret : write_when_due(s, rows, err);
 }
 
 static void say_progress(const struct session *s, int done, int all, double begin_s,
@@ -234,7 +261,7 @@ static bool runs(const struct session *s, size_t arm, size_t item)
 }
 
 /* Case after case, each arm in processes of its own. */
-static int run_apart(struct session *s, struct check_rows *rows, struct err *err)
+static int run_cases(struct session *s, struct check_rows *rows, bool apart, struct err *err)
 {
     const double begin_s = now_s();
     int all = 0, done = 0;
@@ -249,14 +276,14 @@ static int run_apart(struct session *s, struct check_rows *rows, struct err *err
             if (!runs(s, k, i))
                 continue;
             say_progress(s, done++, all, begin_s, item->id, s->arms.item[k].label);
-            if (run_arm(s, rows, &item, 1, &s->arms.item[k], err))
+            if (run_arm(s, rows, &item, 1, &s->arms.item[k], apart, err))
                 return -1;
         }
     return 0;
 }
 
 /* Arm after arm, all its cases in as few processes as fail. */
-static int run_together(struct session *s, struct check_rows *rows, struct err *err)
+static int run_arms(struct session *s, struct check_rows *rows, struct err *err)
 {
     const struct plan_case **items = calloc(s->plan.nr + 1, sizeof(*items));
     const double begin_s = now_s();
@@ -271,19 +298,22 @@ static int run_together(struct session *s, struct check_rows *rows, struct err *
         if (!nr)
             continue;
         say_progress(s, (int)k, (int)s->arms.nr, begin_s, "all cases", s->arms.item[k].label);
-        ret = run_arm(s, rows, items, nr, &s->arms.item[k], err);
+        ret = run_arm(s, rows, items, nr, &s->arms.item[k], false, err);
     }
     free(items);
     return ret;
 }
 
-int check_session_run(struct session *s, struct check_rows *rows, bool together, struct err *err)
+int check_session_run(struct session *s, struct check_rows *rows, enum check_share share,
+                      struct err *err)
 {
-    if (together ? run_together(s, rows, err) : run_apart(s, rows, err))
+    if (share == CHECK_SHARE_ARM ? run_arms(s, rows, err)
+                                 : run_cases(s, rows, share == CHECK_SHARE_NONE, err)) {
+        /* What was found stays; the files say that it did not end well. */
+        write_all(s, rows, "failed", true, NULL);
         return -1;
-    if (session_run_json(s, s->stopped ? "interrupted" : "complete", err))
-        return -1;
-    return store_write(&s->store, true, err);
+    }
+    return write_all(s, rows, s->stopped ? "interrupted" : "complete", true, err);
 }
 
 int check_session_status(const struct session *s, const struct check_rows *rows)

@@ -26,12 +26,14 @@ struct check_row {
 struct check_rows {
     struct check_row *row;
     size_t nr, alloc;
-    double shrink_s; /* spent on reducing cases so far */
+    bool shrink;        /* failing cases are reduced */
+    double shrink_s;    /* spent on that so far */
+    double write_due_s; /* when the files are to be written again */
     bool wanted[CHECKS_MAX];
     size_t each; /* rows that an arm and case has: one a check that is wanted */
 };
 
-/* Every check is wanted. */
+/* Every check is wanted, and failing cases are reduced. */
 void check_rows_init(struct check_rows *rows);
 void check_rows_release(struct check_rows *rows);
 
@@ -42,9 +44,18 @@ int check_rows_select(struct check_rows *rows, const char *const *names, size_t 
 
 /* A failure that no hazard explains, or an unsafe choice that passes. */
 bool check_row_is_bad(const struct check_row *row);
-/* Fills *rows, and the case rows of the session's store (one an arm and case). `together`: the
- * cases of an arm share processes. Interrupted: returns 0 with s->stopped set. */
-int check_session_run(struct session *s, struct check_rows *rows, bool together, struct err *err);
+/* What shares a process, until something in it fails. */
+enum check_share {
+    CHECK_SHARE_CASE = 0, /* the checks of one arm in one case */
+    CHECK_SHARE_NONE,
+    CHECK_SHARE_ARM, /* all cases of an arm */
+};
+
+/* Fills *rows, and the case rows of the session's store (one an arm and case). The files are
+ * brought up to date every few seconds, and at the end. Interrupted: returns 0 with s->stopped set.
+ */
+int check_session_run(struct session *s, struct check_rows *rows, enum check_share share,
+                      struct err *err);
 /* 0, 3 where a row is bad, 130 when stopped. */
 int check_session_status(const struct session *s, const struct check_rows *rows);
 
@@ -67,6 +78,7 @@ struct check_task {
     const char *config_text; /* NULL: the session's own */
     const char *plan_hash;
     uint32_t hazards;
+    bool apart;     /* each check in a process of its own */
     double limit_s; /* time for one check; 0: as the worker says */
 };
 
@@ -86,5 +98,7 @@ int check_csv(const struct session *s, const struct check_rows *rows, struct str
               struct err *err);
 int check_junit(const struct session *s, const struct check_rows *rows, struct strbuf *sb,
                 struct err *err);
+/* Both into the results folder, if there is one. */
+int check_write(const struct session *s, const struct check_rows *rows, struct err *err);
 
 #endif

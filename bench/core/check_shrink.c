@@ -13,10 +13,12 @@
 #include "check_session.h"
 #include "repro.h"
 
-#define SHRINK_S     60.0
+#define SHRINK_S     120.0
 #define SHRINK_TRIES 100
-/* A try of what hung takes this long; what else takes so long is no smaller case. */
-#define TRY_S 4.0
+/* A try of what hung takes this long. What did not hang may take longer on a busy machine, and is
+ * no smaller case where it does. */
+#define TRY_HUNG_S 4.0
+#define TRY_S      30.0
 
 struct shrink {
     struct session *s;
@@ -159,7 +161,7 @@ static int candidate_fails(const struct candidate *c, struct shrink *sh, struct 
                               .config_text = c->text.buf,
                               .plan_hash = c->hash,
                               .hazards = sh->row->hazards,
-                              .limit_s = TRY_S};
+                              .limit_s = sh->row->res.end == CHECK_TIMED_OUT ? TRY_HUNG_S : TRY_S};
     int ret;
 
     if (!item)

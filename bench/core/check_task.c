@@ -44,15 +44,16 @@ static bool interrupted(const struct session *s)
 
 /* ---- the job ---- */
 
-/* The next checks for one process: all, or of an unsafe choice one alone. That may leave something
- * behind in its process that the next check would be blamed for. */
+/* The next checks for one process: all, or one alone where that is asked for, and of an unsafe
+ * choice. That may leave something behind in its process that the next check would be blamed for.
+ */
 static void choose_checks(struct serving *sv)
 {
     const struct check_task *task = sv->task;
     bool any = false;
 
     for (size_t k = 0; k < task->nr; k++)
-        for (size_t i = 0; i < checks_nr() && !(any && task->hazards); i++)
+        for (size_t i = 0; i < checks_nr() && !(any && (task->hazards || task->apart)); i++)
             if (task->item[k].wanted[i])
                 sv->listed[k][i] = any = true;
 }

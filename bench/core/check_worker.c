@@ -78,7 +78,7 @@ static int run_check(struct rig *rig, const struct check *check, struct check_re
     if (!ret)
         ret = check->run(rig, res, err);
     if (ret < 0 && err->kind == ERR_MEMORY) {
-        check_na(res, "%s", err->text);
+        check_na(res, "oom: %s", err->text);
         err_clear(err);
         rig_close(rig);
         ret = 1;

@@ -156,7 +156,7 @@ static int copy_text(char **out, const char *text, struct err *err)
 
 static enum device_timer timer_for(const struct session *s, enum job_mode mode)
 {
-    if (mode == JOB_CHECK || s->request->mode == JOB_PROFILE)
+    if (s->request->mode == JOB_CHECK || s->request->mode == JOB_PROFILE || mode == JOB_CHECK)
         return DEVICE_TIMER_NONE;
     if (s->plan.set.timer == TIMER_CUPTI)
         return DEVICE_TIMER_CUPTI;

@@ -23,6 +23,10 @@ static int choose_cuda(struct session *s, const char *want, struct err *err)
 
     if (lanes_choose(want, list, found > 0 ? (size_t)found : 0, at, &nr, err))
         return -1;
+    if (nr > 1 && s->request->mode == JOB_CHECK) {
+        session_note(s, "device = %s: every check runs on the first of the %zu GPUs", want, nr);
+        nr = 1;
+    }
     s->kind = SAB_DEVICE_CUDA;
     s->lanes_nr = nr;
     for (size_t k = 0; k < nr; k++)

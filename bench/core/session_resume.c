@@ -112,6 +112,9 @@ static int check_timer(const struct session *s, struct err *err)
 
     if (!strcmp(used, here))
         return 0;
+    if (!strcmp(used, device_timer_name(DEVICE_TIMER_NONE)))
+        return err_set(err, ERR_CONFIG,
+                       "'%s' holds checks, no times: name another folder with --out", s->store.dir);
     return err_set(err, ERR_CONFIG, "'%s' was timed by '%s', this is timer '%s'", s->store.dir,
                    used, here);
 }

@@ -1,10 +1,29 @@
 /*
  * session_warn.c - what on this machine would spoil the numbers, said before a run.
  */
+#include <string.h>
+
 #include "doctor.h"
 #include "session.h"
 
-/* Notes are for `bench doctor`. Of several GPUs each finding says which. */
+/* Checks take no times. They feel who else holds memory or is between them and the device, and what
+ * ends a process or a file early. */
+static bool concerns(const struct session *s, const struct finding *f)
+{
+    static const char *const checked[] = {"gpu_shared", "mig",      "mps",  "driver_old",
+                                          "no_gpu",     "profiler", "swap", "disk"};
+
+    if (f->severity == FINDING_NOTE)
+        return false; /* notes are for `bench doctor` */
+    if (s->request->mode != JOB_CHECK)
+        return true;
+    for (size_t i = 0; i < sizeof(checked) / sizeof(checked[0]); i++)
+        if (!strcmp(f->code, checked[i]))
+            return true;
+    return false;
+}
+
+/* Of several GPUs each finding says which. */
 static int warn_findings(const struct session *s, const struct finding_list *list, const char *gpu,
                          json_t *warnings, struct err *err)
 {
@@ -12,7 +31,7 @@ static int warn_findings(const struct session *s, const struct finding_list *lis
         const struct finding *f = &list->items[i];
         char text[1024];
 
-        if (f->severity == FINDING_NOTE)
+        if (!concerns(s, f))
             continue;
         snprintf(text, sizeof(text), "%s: %s%s%s; %s", finding_severity_name(f->severity), gpu,
                  *gpu ? ": " : "", f->what, f->effect);

@@ -107,7 +107,7 @@ the_profile() {
     aa_config
     "$BENCH" aa --config aa.ini --trials 1000 --out o > out 2> err &
     local pid=$! status=0
-    wait_for 60 grep -qs '^1,1,' o/aa.csv
+    wait_for grep -qs '^1,1,' o/aa.csv
     kill -INT "$pid"
     wait "$pid" || status=$?
     [ "$status" -eq 130 ]

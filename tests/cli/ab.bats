@@ -250,37 +250,41 @@ refused() {
     untouched
 }
 
-@test "Ctrl-C while building leaves nothing behind" {
-    XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache "$BENCH" ab base head --arch none --build-only &
-    pid=$!
-    sleep 2
-    kill -INT $pid
-    status=0
-    wait $pid || status=$?
-    [ "$status" -eq 130 ]
-    [ -z "$(ls -d "$BATS_TEST_TMPDIR"/cache/sab/*/src 2>/dev/null)" ]
-    untouched
-}
-
 builders() {
     [ -f "$BATS_TEST_TMPDIR/builders" ] && [ "$(wc -l <"$BATS_TEST_TMPDIR/builders")" -eq 2 ]
 }
 
-@test "SIGKILL of bench ends what it was building" {
-    # It stands for a build: a program with a child of its own.
+# endless_build: bench is in the middle of building; its id is in $pid. What stands for the build is
+# a program with a child of its own, which both do not end by themselves.
+endless_build() {
     mkdir "$BATS_TEST_TMPDIR/shim"
-    printf '#!/bin/sh\nsleep 300 &\nprintf "%%s\\n" $$ $! > "%s/builders"\nwait\n' "$BATS_TEST_TMPDIR" \
+    printf '#!/bin/sh\nsleep 900 &\nprintf "%%s\\n" $$ $! > "%s/builders"\nwait\n' "$BATS_TEST_TMPDIR" \
         >"$BATS_TEST_TMPDIR/shim/cmake"
     chmod +x "$BATS_TEST_TMPDIR/shim/cmake"
     PATH="$BATS_TEST_TMPDIR/shim:$PATH" XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache \
         "$BENCH" ab base head --arch none --build-only >/dev/null 2>&1 &
-    local pid=$! builder
-    wait_for 20 builders
+    pid=$!
+    wait_for builders
+}
+
+@test "Ctrl-C while building leaves nothing behind" {
+    local status=0 builder
+    endless_build
+    kill -INT "$pid"
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ]
+    [ -z "$(ls -d "$BATS_TEST_TMPDIR"/cache/sab/*/src 2>/dev/null)" ]
+    while read -r builder; do wait_for gone "$builder"; done <"$BATS_TEST_TMPDIR/builders"
+    untouched
+}
+
+@test "SIGKILL of bench ends what it was building" {
+    local builder
+    endless_build
     kill -KILL "$pid"
     wait "$pid" || true
     while read -r builder; do
-        gone() { ! kill -0 "$builder" 2>/dev/null; }
-        wait_for 10 gone
+        wait_for gone "$builder"
     done <"$BATS_TEST_TMPDIR/builders"
     # The next build takes the worktree away; here there is none.
     rm -rf "$BATS_TEST_TMPDIR/cache"

@@ -149,10 +149,9 @@ sealed() {
     [ -z "$(tail -c 1 "$1/samples.csv")" ]
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
+# wait_for COMMAND...: until it succeeds; as long as a busy machine may take.
 wait_for() {
-    local tries=$(($1 * 20))
-    shift
+    local tries=2400
     until "$@"; do
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || {
@@ -163,9 +162,9 @@ wait_for() {
     done
 }
 
-# settle: long enough for a worker to get through the checks of a small case.
-settle() {
-    if [ "${SAB_SANITIZE:-OFF}" = OFF ]; then sleep 1; else sleep 4; fi
+# gone PID: that process has ended, though nobody may have asked for its status yet.
+gone() {
+    ! kill -0 "$1" 2> /dev/null || grep -qs '^State:[[:space:]]*[ZX]' "/proc/$1/status"
 }
 
 # no_leftovers: no private copy of a library and no scratch folder is left behind.

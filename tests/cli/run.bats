@@ -175,7 +175,7 @@ sealed_some() {
     sed -i 's/^seqlen.*/seqlen = 64, 96, 128/' small.ini
     "$BENCH" --config small.ini --rounds 6x18 --out o > out 2> err &
     local pid=$! id
-    wait_for 20 sealed_some
+    wait_for sealed_some
     kill -KILL "$pid"
     wait "$pid" || true
     cp -r o cut
@@ -201,11 +201,10 @@ sealed_some() {
     # A child that only asks for what the host is comes and goes first: a
     # worker is one that is there while samples are being written.
     timing() { [ -s o/samples.csv ] && worker=$(pgrep -P "$pid"); }
-    wait_for 20 timing
+    wait_for timing
     kill -KILL "$pid"
     wait "$pid" || true
-    gone() { ! kill -0 "$worker" 2> /dev/null; }
-    wait_for 10 gone
+    wait_for gone "$worker"
 }
 
 @test "--resume is refused where a library has changed since" {

@@ -2,6 +2,7 @@
  * fuzz_json.c - run.json and a machine profile beside good tables, and the documents that parent
  * and worker exchange.
  */
+#include "check.h"
 #include "fuzz.h"
 #include "folder.h"
 #include "job.h"
@@ -85,9 +86,12 @@ static void read_profile(const char *text, size_t len)
 
 static void read_messages(const json_t *json, const char *text, size_t len)
 {
+    struct check_result result;
+    struct err err = ERR_INIT;
     struct answer a;
     struct job job;
 
+    fuzz_check_error(check_result_from_json(&result, json, &err), &err);
     job_init(&job);
     job_from_json(&job, json, NULL); /* not from files: a bad one is a bug */
     job_release(&job);

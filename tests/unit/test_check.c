@@ -131,6 +131,10 @@ static void test_a_result_that_is_none(void **state)
                      "", "index", "", "at", 0);
     assert_int_equal(check_result_from_json(&r, json, &err), -1);
     json_decref(json);
+    json = json_pack("{s:i, s:i, s:s, s:s, s:s, s:i}", "status", 1, "end", 99, "text", "", "tensor",
+                     "", "index", "", "at", 0);
+    assert_int_equal(check_result_from_json(&r, json, &err), -1);
+    json_decref(json);
 }
 
 /* ---- the files ---- */
