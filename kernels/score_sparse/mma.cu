@@ -31,7 +31,7 @@ static const struct score_sparse_mma_form *form_of(const struct indexer_sparse *
 {
     const struct score_sparse_mma_form *forms =
         d->attention ? score_sparse_mma_attention : score_sparse_mma_indexer;
-    const int64_t heads = d->heads < SCORE_MMA_PAIRS ? d->heads : SCORE_MMA_PAIRS;
+    const int64_t most = SCORE_MMA_PAIRS, heads = d->heads < most ? d->heads : most;
 
     for (int i = 0; i < SCORE_SPARSE_MMA_FORMS; i++) {
         if (forms[i].width == d->q.width && forms[i].heads >= heads)

@@ -14,7 +14,9 @@
     IX_OFFSET, IX_LAYOUT, IX_PRECISION("bf16 mxfp8"), IX_DENSE_DATA
 
 static const struct axis_spec indexer_axes[] = {AXES_OF_BOTH, IX_SCALE("sm_scale")};
-static const struct axis_spec attention_axes[] = {AXES_OF_BOTH, IX_SCALE("softmax_scale"), IX_LSE};
+static const struct axis_spec attention_axes[] = {AXES_OF_BOTH, 
+    {"softmax_scale", AXIS_REAL, NULL, "0", 0, 1e6, "0: 1/sqrt(head_dim), in mxfp8 a sixteenth of it"},
+    IX_LSE};
 /* clang-format on */
 
 static const struct ix_dense_places indexer_places = {
@@ -43,6 +45,16 @@ static const struct ix_dense_places attention_places = {
 static bool is_attention(const struct op_case *c)
 {
     return c->op == &op_model_score_dense_attention;
+}
+
+/* Powers of two from -2 to 3 on both sides make logits of mxfp8 14 times as wide: the sixteenth
+ * keeps them near the log-sums of the input `lse`, as those of bf16 are. */
+static double attention_scale(const struct op_case *c)
+{
+    const bool wide = op_case_is(c, "precision", "mxfp8") && op_case_real(c, "softmax_scale") == 0;
+    const double scale = ix_scale(c, "softmax_scale");
+
+    return wide ? scale / 16 : scale;
 }
 
 static int settle(struct op_case *c, struct err *err)
@@ -75,7 +87,7 @@ static int describe(const struct op_case *c, struct op_problem *p, struct err *e
         !ix_add(p, "denom", SAB_F32, IX_SHAPE_ROWS, &s, err))
         return -1;
     if (is_attention(c)) {
-        p->param[SAB_P_score_dense_attention_softmax_scale].f = ix_scale(c, "softmax_scale");
+        p->param[SAB_P_score_dense_attention_softmax_scale].f = attention_scale(c);
         p->param[SAB_P_score_dense_attention_precision].i = op_case_int(c, "precision");
     } else {
         p->param[SAB_P_score_dense_indexer_sm_scale].f = ix_scale(c, "sm_scale");
