@@ -35,9 +35,9 @@ unit = least * greatest >= 1e12 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
 # ---- a row of the block: panel, pair, density, time, dense time, crossing, its ends, state (1 crosses,
-# 2 below, 3 above), whether there is an interval; -1: none ----
+# 2 below, 3 above, 4 unsure, 5 mixed), whether there is an interval; -1: none ----
 or_none(c) = real_of(c) > 0 ? real_of(c) : -1
-state_of(unused) = text_of(d_state) eq "crosses" ? 1 : (text_of(d_state) eq "below" ? 2 : 3)
+state_of(unused) = index_of("crosses below above unsure mixed", text_of(d_state))
 set table $rows
 plot data using (here(0) ? index_of(panels, blank_free(text_of(d_setting))) : NaN):(index_of(pairs, pair_name(0))): \
         (real_of(d_density)):(real_of(d_time) / unit):(real_of(d_dense_time) / unit):(or_none(d_at)):(or_none(d_lo)):(or_none(d_hi)): \
@@ -63,9 +63,12 @@ denses = ""; sparses = ""
 do for [q = 1:pairs_nr] { denses = add(denses, dense_of(q)); sparses = add(sparses, sparse_of(q)) }
 arm_colour(a) = colour_of(index_of(arms, a))
 bound(v, open) = v > 0 ? sprintf("%.2f", v) : open
+unsure_words(k) = (lo_[k] > 0 ? sprintf("pays up to %.2f", lo_[k]) : "") . \
+    (hi_[k] > 0 ? sprintf("%s beyond %.2f", lo_[k] > 0 ? ", not" : "does not pay", hi_[k]) : "") . \
+    (lo_[k] > 0 ? (hi_[k] > 0 ? ", unsure between" : ", unsure beyond") : (hi_[k] > 0 ? ", unsure below" : "unsure: intervals of the ratio hold 1"))
 said(k, q) = (pairs_nr == 1 ? "" : (words(denses) == 1 ? sparse_of(q) . " " : sparse_of(q) . " / " . dense_of(q) . ": ")) . \
-    (state_[k] == 2 ? "pays at every density measured" : (state_[k] == 3 ? "pays at no density measured" : \
-    sprintf("pays up to %.2f", at_[k]) . (sure_[k] == 1 ? " [" . bound(lo_[k], "open") . ", " . bound(hi_[k], "open") . "]" : ", no interval")))
+    (state_[k] == 2 ? "pays at every density measured" : (state_[k] == 3 ? "pays at no density measured" : (state_[k] == 4 ? unsure_words(k) : (state_[k] == 5 ? "no single crossing" : \
+    sprintf("pays up to %.2f", at_[k]) . (sure_[k] == 1 ? " [" . bound(lo_[k], "open") . ", " . bound(hi_[k], "open") . "]" : ", no interval")))))
 
 words_high = 15 * pairs_nr
 tall = panels_nr < 4 ? 290 : 220
@@ -74,7 +77,7 @@ high = panels_high(0)
 eval set_terminal
 set output out
 head_1 = t_operator . ": median time in " . unit_name . " along the density, and up to where sparse pays" . (all_panels > most ? sprintf(" (first %d of %d)", most, all_panels) : "")
-head_2 = regime . "; line and band: crossing with its 95 % interval"
+head_2 = regime . "; words, line and band: from paired ratios, with 95 % intervals"
 unset key
 set xrange [0:1.05 * x_max]
 set yrange [0:*]

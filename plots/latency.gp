@@ -1,7 +1,8 @@
 # latency.gp - median time against sequence length, both logarithmic: one line for each arm and each
 # setting of the other axes, with guides that grow as S and as S^2. Where the limit of a case is
 # known its time stands as a dashed line. See style.gp for how to call it.
-# by     columns whose values tell lines apart besides the arm  (default "sweep density_asked heads")
+# by     columns whose values tell lines apart besides the arm  (default "sweep density_asked heads");
+#        an arm with a problem of its own has its own density instead of the one asked for
 # most   lines drawn                                            (default 12)
 # along  column of the sequence length                          (default seqlen_k)
 
@@ -20,17 +21,20 @@ if (c_x == 0) {
 }
 array by_column[words(by) + 1]
 do for [i = 1:words(by)] { by_column[i] = place(word(by, i)) }
+c_own = place("density"); c_real = place("density_realised")
+own_density(unused) = real_of(c_own) > 0 ? text_of(c_own) : text_of(c_real)
+by_value(i) = blank_free((by_column[i] == c_density && text_of(c_density) eq "" && text_of(c_problem) eq "across") ? own_density(0) : text_of(by_column[i]))
 
 # ---- a line is an arm with the values of `by`; only what varies is written into its name ----
 array first[words(by) + 1]; array varies[words(by) + 1]
 do for [i = 1:words(by)] { first[i] = ""; varies[i] = 0 }
 # A' would only cover its baseline here.
 timed(unused) = usable(0) && strcol(c_role) ne "duplicate" && real_of(c_x) > 0 && real_of(c_time) > 0
-learn_one(i) = (first[i] = first[i] eq "" ? blank_free(text_of(by_column[i])) : first[i], \
-    varies[i] = (first[i] ne blank_free(text_of(by_column[i]))) ? 1 : varies[i], 0)
+learn_one(i) = (first[i] = first[i] eq "" ? by_value(i) : first[i], \
+    varies[i] = (first[i] ne by_value(i)) ? 1 : varies[i], 0)
 learn(unused) = timed(0) ? int(sum [i = 1:words(by)] learn_one(i)) : 0
 stats cases_csv using (learn(0)) nooutput
-part(i) = varies[i] ? "," . short_name(word(by, i)) . "=" . blank_free(text_of(by_column[i])) : ""
+part(i) = varies[i] ? "," . short_name(word(by, i)) . "=" . by_value(i) : ""
 tail_ = ""
 join(i) = (tail_ = tail_ . part(i), 0)
 line_name(unused) = (tail_ = "", int(sum [i = 1:words(by)] join(i)), strcol(c_arm) . tail_)
@@ -69,6 +73,8 @@ set bmargin at screen 0.11
 set logscale xy
 set xrange [least / 1.25:greatest * 1.25]
 set yrange [quickest / unit / 2:slowest / unit * 2]
+tic_lo = quickest / unit / 2; tic_hi = slowest / unit * 2
+eval log_ytics
 set grid x y linecolor rgb "#E4E4E4" linewidth 0.8
 set xtics () scale 0.5
 do for [i = 1:words(ticks)] { set xtics add (k_of(real(word(ticks, i))) real(word(ticks, i))) }

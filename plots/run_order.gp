@@ -20,7 +20,7 @@ s_drop = place("drop_reason")
 most_processes = 200
 array begin[most_processes]; array end_[most_processes]; array offset_s[most_processes]
 do for [p = 1:most_processes] { begin[p] = NaN; end_[p] = NaN }
-samples_nr = 0; dropped = 0; clocks = 0; quickest = NaN; slots = 0
+samples_nr = 0; dropped = 0; clocks = 0; quickest = NaN; slowest = NaN; slots = 0
 p_of(unused) = int(real_of(s_process)) + 1
 is_here(unused) = strcol(s_case) eq only && p_of(0) >= 1 && p_of(0) <= most_processes && real_of(s_span) > 0
 see(unused) = is_here(0) ? ( samples_nr = samples_nr + 1, \
@@ -28,6 +28,7 @@ see(unused) = is_here(0) ? ( samples_nr = samples_nr + 1, \
     begin[p_] = real_of(s_start) >= begin[p_] ? begin[p_] : real_of(s_start), \
     end_[p_] = real_of(s_start) <= end_[p_] ? end_[p_] : real_of(s_start), \
     quickest = real_of(s_span) >= quickest ? quickest : real_of(s_span), \
+    slowest = real_of(s_span) <= slowest ? slowest : real_of(s_span), \
     slots = real_of(s_slot) + 1 > slots ? real_of(s_slot) + 1 : slots, \
     dropped = text_of(s_drop) eq "" ? dropped : dropped + 1, \
     clocks = real_of(s_run) > 0 ? clocks + 1 : clocks, 0) : 0
@@ -52,7 +53,7 @@ do for [p = 1:most_processes] {
         offset_s[p] = offset_s[p] - begin[p] / 1e9
     }
 }
-unit = quickest >= 1e6 ? 1e6 : 1e3
+unit = quickest * slowest >= 1e12 ? 1e6 : 1e3
 unit_name = unit == 1e6 ? "ms" : "µs"
 
 head_1 = only . ": samples in run order"
@@ -63,12 +64,13 @@ set rmargin at screen (clocks ? 0.915 : 0.985)
 set tmargin at screen 0.80
 set bmargin at screen 0.115
 set xlabel "time within the processes (s)"
-set ylabel "span (" . unit_name . ")"
+# gnuplot leaves out an axis title for which wide numbers leave no room; a label stays.
+y_title = "span (" . unit_name . ")"
 set xrange [-0.01 * at_:at_]
 if (clocks) {
     set border 11 linecolor rgb "#444444"
     set y2tics nomirror out
-    set y2label "running clock (MHz)" textcolor rgb "#666666"
+    set label 104 "running clock (MHz)" at screen 0.988, graph 0.5 center rotate by 90 textcolor rgb "#666666"
     stats samples_csv using (is_here(0) ? real_of(s_run) : NaN) name "CLOCK" nooutput
     # Into the lower fifth, so that clock and samples do not cover each other.
     reach = CLOCK_max - CLOCK_min > 1 ? CLOCK_max - CLOCK_min : 1
@@ -81,11 +83,14 @@ spread = SPAN_max > SPAN_min ? SPAN_max - SPAN_min : SPAN_max * 0.01
 below = clocks ? 0.4 : 0.08
 if (SPAN_max > 2.5 * SPAN_min) {
     set logscale y
-    set ylabel "span (" . unit_name . ", log scale)"
+    y_title = "span (" . unit_name . ", log scale)"
     set yrange [SPAN_min * (SPAN_min / SPAN_max) ** below:SPAN_max * (SPAN_max / SPAN_min) ** 0.14]
+    tic_lo = SPAN_min; tic_hi = SPAN_max
+    eval log_ytics
 } else {
     set yrange [SPAN_min - below * spread:SPAN_max + 0.14 * spread]
 }
+set label 103 y_title at screen 0.014, graph 0.5 center rotate by 90
 set key noenhanced horizontal at screen 0.985, screen 0.815 right bottom samplen 1 maxcols 8 font ",10"
 time_of(unused) = real_of(s_start) / 1e9 + offset_s[p_of(0)]
 kept(a, s) = is_here(0) && strcol(s_arm) eq word(arms, a) && int(real_of(s_slot)) == s && text_of(s_drop) eq ""

@@ -112,6 +112,7 @@ if (words(arms) == 0) {
     exit gnuplot
 }
 if (strlen(t_operator)) t_operator = t_operator[2:]
+if (words(t_operator) > 3) t_operator = sprintf("%d operators", words(t_operator))
 if (!exists("protocol")) {
     protocol = system("sed -n 's/.*\"protocol\": *\\([0-9]*\\).*/\\1/p' '" . dir . "/run.json' 2>/dev/null | head -1")
 }
@@ -127,6 +128,11 @@ colour_of(i) = nth_colour((is_hollow(i) && baseline ne "") ? index_of(arms, base
 head_1 = ""; head_2 = ""
 place_head = "set label 101 head_1 at screen 0.012, screen 1 - 20.0 / high left noenhanced font ',14'; " . \
     "set label 102 head_2 at screen 0.012, screen 1 - 43.0 / high left noenhanced font ',10' textcolor rgb '#444444'"
+
+# ---- numbers on a logarithmic y axis from tic_lo to tic_hi: gnuplot writes powers of ten only ----
+log_steps(unused) = tic_hi < 10 * tic_lo ? "1 1.5 2 3 5 7" : (tic_hi < 300 * tic_lo ? "1 2 5" : "1")
+log_ytics = "do for [d_ = int(floor(log10(tic_lo))):int(floor(log10(tic_hi)))] { do for [m_ in log_steps(0)] { " . \
+    "set ytics add (sprintf('%g', real(m_) * 10.0 ** d_) real(m_) * 10.0 ** d_) } }"
 
 # ---- panels: `panels_nr` of them in rows of at most three, below `above` pixels ----
 panels_nr = 1

@@ -45,12 +45,38 @@ static double rise(const struct crossover *c, size_t member, bool last)
     return at;
 }
 
+static bool is_unsure(const struct crossover_point *p)
+{
+    return p->lo < 1 && p->hi >= 1;
+}
+
+static size_t unsure_points(const struct crossover *c)
+{
+    size_t nr = 0;
+
+    for (size_t i = 0; i < c->nr; i++)
+        nr += is_unsure(&c->point[i]);
+    return nr;
+}
+
+static enum crossover_state state_of(const struct crossover *c)
+{
+    const size_t unsure = unsure_points(c);
+    bool falls = false;
+
+    for (size_t i = 1; i < c->nr; i++)
+        falls |= c->point[i - 1].ratio >= 1 && c->point[i].ratio < 1;
+    if (falls)
+        return unsure ? CROSSOVER_UNSURE : CROSSOVER_MIXED;
+    if (!isnan(rise(c, offsetof(struct crossover_point, ratio), false)))
+        return unsure && isnan(c->lo) && isnan(c->hi) ? CROSSOVER_UNSURE : CROSSOVER_AT;
+    if (unsure)
+        return CROSSOVER_UNSURE;
+    return c->point[0].ratio < 1 ? CROSSOVER_BELOW : CROSSOVER_ABOVE;
+}
+
 void crossover_solve(struct crossover *c)
 {
-    c->at = rise(c, offsetof(struct crossover_point, ratio), false);
-    c->state = !isnan(c->at)                   ? CROSSOVER_AT
-               : c->point[c->nr - 1].ratio < 1 ? CROSSOVER_BELOW
-                                               : CROSSOVER_ABOVE;
     c->interval = true;
     for (size_t i = 0; i < c->nr; i++)
         c->interval &= !isnan(c->point[i].lo) && !isnan(c->point[i].hi);
@@ -60,6 +86,11 @@ void crossover_solve(struct crossover *c)
     c->hi = c->interval && c->point[c->nr - 1].lo >= 1
                 ? rise(c, offsetof(struct crossover_point, lo), true)
                 : NAN;
+    c->state = state_of(c);
+    c->at =
+        c->state == CROSSOVER_AT ? rise(c, offsetof(struct crossover_point, ratio), false) : NAN;
+    if (c->state == CROSSOVER_MIXED)
+        c->lo = c->hi = NAN;
 }
 
 /* ---- series ---- */
@@ -246,7 +277,7 @@ void crossovers_release(struct crossovers *c)
 
 /* ---- what is told ---- */
 
-static const char *const state_words[] = {"crosses", "below", "above"};
+static const char *const state_words[] = {"crosses", "below", "above", "unsure", "mixed"};
 
 static int csv_point(struct csv_writer *w, const struct crossover *s,
                      const struct crossover_point *p, struct err *err)
@@ -295,6 +326,20 @@ static void add_bound(double value, const char *open, double end, struct strbuf 
         strbuf_addf(sb, "%.3f", value);
 }
 
+static void add_unsure(const struct crossover *c, struct strbuf *sb)
+{
+    if (!isnan(c->lo) && !isnan(c->hi))
+        strbuf_addf(sb, "pays up to density %.3f, not beyond %.3f, unsure between", c->lo, c->hi);
+    else if (!isnan(c->lo))
+        strbuf_addf(sb, "pays up to density %.3f, unsure beyond", c->lo);
+    else if (!isnan(c->hi))
+        strbuf_addf(sb, "does not pay beyond density %.3f, unsure below", c->hi);
+    else
+        strbuf_addf(sb,
+                    "unsure: the interval of the ratio holds 1 at %zu of %zu densities measured",
+                    unsure_points(c), c->nr);
+}
+
 void crossover_words(const struct crossover *c, struct strbuf *sb)
 {
     const double first = c->point[0].density, last = c->point[c->nr - 1].density;
@@ -303,6 +348,10 @@ void crossover_words(const struct crossover *c, struct strbuf *sb)
         strbuf_addf(sb, "pays at every density measured, up to %.3f", last);
     else if (c->state == CROSSOVER_ABOVE)
         strbuf_addf(sb, "pays at no density measured, from %.3f", first);
+    else if (c->state == CROSSOVER_UNSURE)
+        add_unsure(c, sb);
+    else if (c->state == CROSSOVER_MIXED)
+        strbuf_addstr(sb, "no single crossing: faster at a density above one where it is slower");
     else
         strbuf_addf(sb, "pays up to density %.3f", c->at);
     if (c->state != CROSSOVER_AT || !c->interval)

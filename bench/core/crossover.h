@@ -25,10 +25,14 @@
 #include "rows.h"
 #include "strbuf.h"
 
+/* AT needs a bound on one side at least, BELOW and ABOVE an interval without 1 at each density;
+ * where nothing was paired the medians alone decide. */
 enum crossover_state {
     CROSSOVER_AT = 0, /* sparse is faster below `at`, slower above */
     CROSSOVER_BELOW,  /* sparse is faster at every density measured */
     CROSSOVER_ABOVE,  /* at none */
+    CROSSOVER_UNSURE, /* the intervals do not say */
+    CROSSOVER_MIXED,  /* faster at a density above one where it is slower */
 };
 
 struct crossover_point {
@@ -64,7 +68,8 @@ void crossover_solve(struct crossover *c);
 
 /* crossover.csv, one row a point: what plots/crossover.gp draws. */
 int crossovers_csv(const struct crossovers *c, struct strbuf *sb, struct err *err);
-/* "pays up to density 0.610 [0.600, 0.620]", in words where there is no crossing. */
+/* "pays up to density 0.610 [0.600, 0.620]", in words where there is no crossing or none is sure.
+ */
 void crossover_words(const struct crossover *c, struct strbuf *sb);
 
 #endif

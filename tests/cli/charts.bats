@@ -108,7 +108,7 @@ END
     no_text run/multiples.svg "base'"
 }
 
-# The worked example of tests/unit/test_crossover.c.
+# crossing_rows: density, time of sparse / time of dense and its interval, a line each.
 crossing_rows() {
     echo "$HEAD" > run/cases.csv
     local d r lo hi
@@ -116,7 +116,12 @@ crossing_rows() {
         echo "1,s.d$d,s,bsa_fwd,sparse,baseline,4,1024,bf16,ok,,same,$d,$d,NVIDIA H200,cold,burst,1700,,$(awk "BEGIN { print 100000 * $r }"),,32,,,,,,," >> run/cases.csv
         awk -v d="$d" -v r="$r" -v lo="$lo" -v hi="$hi" 'BEGIN {
             printf "1,s.d%s,s,bsa_fwd,dense,context,4,1024,bf16,ok,sparse,across,,1,NVIDIA H200,cold,burst,1700,,100000,,32,%.17g,%.17g,%.17g,0.5,,,\n", d, 1 / r, 1 / hi, 1 / lo }' >> run/cases.csv
-    done << 'END'
+    done
+}
+
+# The worked example of tests/unit/test_crossover.c.
+crossing_example() {
+    crossing_rows << 'END'
 0.25 0.5 0.39 0.61
 0.5 0.9 0.79 1.01
 0.75 1.4 1.29 1.51
@@ -125,7 +130,7 @@ END
 }
 
 @test "crossover: the crossing and its interval, in words and in place" {
-    crossing_rows
+    crossing_example
     draw crossover
     has_text run/crossover.svg 'bsa_fwd: median time in µs along the density, and up to where sparse pays'
     has_text run/crossover.svg 'pays up to 0.55 [0.49, 0.60]'
@@ -144,6 +149,52 @@ END
     run "$BENCH" plot run --chart crossover
     [ "$status" -eq 2 ]
     [[ "$output" == *"chart 'crossover' is not for these rows"* ]]
+}
+
+@test "crossover: where intervals hold 1 it says unsure" {
+    printf '%s\n' '0.25 1.03 0.41 2.6' '0.5 0.79 0.12 5.4' | crossing_rows
+    draw crossover
+    has_text run/crossover.svg 'unsure: intervals of the ratio hold 1'
+    no_text run/crossover.svg measured
+    [ "$(awk -F, 'NR > 1 { print $11 }' run/crossover.csv | sort -u)" = unsure ]
+    "$BENCH" report run > report
+    grep -qFx -- '- sparse against dense: unsure: the interval of the ratio holds 1 at 2 of 2 densities measured' report
+    # From 0.9 to 1.1 the upper bound passes 1 half way from 0.5 to 0.75.
+    printf '%s\n' '0.5 0.7 0.5 0.9' '0.75 0.8 0.6 1.1' | crossing_rows
+    draw crossover
+    has_text run/crossover.svg 'pays up to 0.62, unsure beyond'
+    # Sure below, sure above, sure of neither order.
+    printf '%s\n' '0.5 0.7 0.6 0.8' '0.75 0.8 0.7 0.9' | crossing_rows
+    draw crossover
+    has_text run/crossover.svg 'pays at every density measured'
+    printf '%s\n' '0.5 1.7 1.6 1.8' '0.75 1.8 1.7 1.9' | crossing_rows
+    draw crossover
+    has_text run/crossover.svg 'pays at no density measured'
+    printf '%s\n' '0.5 1.7 1.6 1.8' '0.75 0.8 0.7 0.9' | crossing_rows
+    draw crossover
+    has_text run/crossover.svg 'no single crossing'
+}
+
+@test "latency: an arm with a problem of its own has a line for each of its densities" {
+    echo "$HEAD" > run/cases.csv
+    local s d
+    for s in 1024 2048; do
+        for d in 0.25 0.5; do
+            row "s.S$s.d$d" base baseline 4 "$s" "$d" 10000 '' ''
+            row "s.S$s.d$d" own candidate 4 "$s" "$d" 20000 2 ''
+            row "s.S$s.d$d" dense context 4 "$s" 1 40000 4 ''
+        done
+    done
+    sed -i '/,own,\|,dense,/s/,same,[^,]*,/,across,,/' run/cases.csv
+    draw latency
+    [ "$(texts run/latency.svg | grep -E '^(base|own|dense)' | tr '\n' ';')" = \
+        'base (density=0.25);own (density=0.25);dense (density=1);base (density=0.5);own (density=0.5);' ]
+    has_text run/latency.svg 'bsa_fwd: median time'
+    # More operators than a title holds.
+    awk -F, -v OFS=, 'NR > 1 { $4 = "op" NR % 4 } { print }' run/cases.csv > t && mv t run/cases.csv
+    draw latency
+    has_text run/latency.svg '4 operators: median time'
+    no_text run/latency.svg op1
 }
 
 ceilings() {
@@ -235,6 +286,30 @@ samples() {
     }
 }
 
+@test "run order: numbers on a logarithmic axis of less than a decade, titles beside wide numbers" {
+    echo "$HEAD" > run/cases.csv
+    row s.a base baseline 4 1024 0.5 40000000 '' ''
+    samples 22000000 40000000 80000000
+    draw run_order
+    has_text run/run_order.svg 'span (ms, log scale)'
+    [ "$(texts run/run_order.svg | grep -xE '30|50|70' | tr '\n' ' ')" = '30 50 70 ' ]
+    # A hundred and more: powers of ten and what lies between, each once.
+    samples 22000 400000 2400000
+    draw run_order
+    has_text run/run_order.svg 'span (µs, log scale)'
+    for value in 20 50 100 200 500 1000 2000; do
+        [ "$(texts run/run_order.svg | grep -cx "$value")" -eq 1 ]
+    done
+    # The middle of 22 us and 240 ms lies above 1 ms.
+    samples 22000 240000000
+    draw run_order
+    has_text run/run_order.svg 'span (ms, log scale)'
+    # Numbers so wide that gnuplot would leave out the title beside them.
+    awk -v OFS= 'NR == 1 { print $0, ",run_mhz" } NR > 1 { print $0, ",", 100000 * NR }' run/samples.csv > t && mv t run/samples.csv
+    draw run_order
+    has_text run/run_order.svg 'running clock (MHz)'
+}
+
 @test "a long sweep: what is drawn is a part of it and says so" {
     echo "$HEAD" > run/cases.csv
     for h in $(seq 1 20); do
@@ -269,7 +344,7 @@ samples() {
 
 @test "every script runs by hand" {
     ceilings
-    crossing_rows
+    crossing_example
     row s.d0.25 other candidate 4 1024 0.25 40000 0.9 FASTER ok 1e10 1e7
     row s.d0.25 "base'" duplicate 4 1024 0.25 40000 1 SAME ok 1e10 1e7
     samples 50000 50032

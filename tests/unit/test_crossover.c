@@ -109,23 +109,38 @@ static void worked_example(void **state)
 static void open_ends(void **state)
 {
     static const double r[][4] = {
-        {0.2, 0.5, 0.8, 0.97},  /* never above 1, though it may be */
-        {1.05, 1.2, 1.4, 1.6},  /* never below */
-        {0.4, 0.7, 0.95, 1.05}, /* crosses; the lower bound does not */
-        {0.95, 1.1, 1.3, 1.5},  /* crosses; the upper bound is above from the start */
-        {0.9, 1.1, 0.9, 0.8},   /* below again at the end: the interval stays open */
+        {0.2, 0.5, 0.8, 0.97},    /* never above 1, though it may be */
+        {1.05, 1.2, 1.4, 1.6},    /* never below */
+        {0.4, 0.7, 0.95, 1.05},   /* crosses; the lower bound does not */
+        {0.95, 1.1, 1.3, 1.5},    /* crosses; the upper bound is above from the start */
+        {0.9, 1.1, 0.9, 0.8},     /* below again at the end, and sure of that one only */
+        {0.2, 0.4, 0.6, 0.8},     /* surely below */
+        {1.2, 1.4, 1.6, 1.8},     /* surely above */
+        {0.5, 1.5, 0.5, 0.5},     /* surely below, above, below */
+        {1.05, 0.95, 1.05, 1.0},  /* unsure everywhere */
+        {0.95, 0.97, 1.03, 1.05}, /* crosses, but is unsure everywhere */
+        {0.8, 1.05, 0.95, 1.2},   /* sure at both ends, and not between */
     };
     static const char *const words[] = {
-        "pays at every density measured, up to 1.000",
-        "pays at no density measured, from 0.250",
+        /* 0.9 to 1.07 passes 1 at 10 of 17 */
+        "pays up to density 0.897, unsure beyond",
+        /* 0.95 to 1.1 passes 1 at a third */
+        "does not pay beyond density 0.333, unsure below",
         "pays up to density 0.875 [0.750, beyond 1.000]",
         "pays up to density 0.333 [below 0.250, 0.500]",
-        "pays up to density 0.375 [below 0.250, beyond 1.000]",
+        "unsure: the interval of the ratio holds 1 at 3 of 4 densities measured",
+        "pays at every density measured, up to 1.000",
+        "pays at no density measured, from 0.250",
+        "no single crossing: faster at a density above one where it is slower",
+        "unsure: the interval of the ratio holds 1 at 4 of 4 densities measured",
+        "unsure: the interval of the ratio holds 1 at 4 of 4 densities measured",
+        /* 0.9 to 1.15 passes 1 at 0.4, 0.85 to 1.1 at 0.6 */
+        "pays up to density 0.350, not beyond 0.900, unsure between",
     };
     struct strbuf sb = STRBUF_INIT;
     struct case_table t;
     struct crossovers c;
-    char setting[32];
+    char setting[64];
 
     (void)state;
     strbuf_addstr(&sb, HEADER);
@@ -140,6 +155,31 @@ static void open_ends(void **state)
         assert_string_equal(c.item[s].setting, setting);
         says(&c.item[s], words[s]);
     }
+    crossovers_release(&c);
+    case_table_release(&t);
+}
+
+/* A ratio above 1 is a sparse arm that is slower: of 10 and 20 us against 8 and 40 us it pays at
+ * the second density only. The medians say the same as the pairs. */
+static void direction(void **state)
+{
+    static const char rows[] =
+        HEADER "1,a,s,o,sparse,baseline,8,0.25,ok,,same,0.25,0.25,G,10000,,,\n"
+               "1,a,s,o,dense,context,8,1,ok,sparse,across,,1,G,8000,0.8,0.75,0.85\n"
+               "1,b,s,o,sparse,baseline,8,0.5,ok,,same,0.5,0.5,G,20000,,,\n"
+               "1,b,s,o,dense,context,8,1,ok,sparse,across,,1,G,40000,2,1.9,2.1\n";
+    struct strbuf sb = STRBUF_INIT;
+    struct case_table t;
+    struct crossovers c;
+
+    (void)state;
+    strbuf_addstr(&sb, rows);
+    read_cases(&t, &sb);
+    find(&c, &t);
+    assert_int_equal(c.nr, 1);
+    near(c.item[0].point[0].ratio, 1.25);
+    near(c.item[0].point[1].ratio, 0.5);
+    assert_int_equal(c.item[0].state, CROSSOVER_MIXED);
     crossovers_release(&c);
     case_table_release(&t);
 }
@@ -220,10 +260,8 @@ static void candidate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(open_ends),
-        cmocka_unit_test(unpaired),
-        cmocka_unit_test(candidate),
+        cmocka_unit_test(worked_example), cmocka_unit_test(open_ends), cmocka_unit_test(direction),
+        cmocka_unit_test(unpaired),       cmocka_unit_test(candidate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
