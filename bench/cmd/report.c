@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "exit.h"
 #include "file.h"
+#include "folder.h"
 #include "report.h"
 #include "ui.h"
 #include "words.h"
@@ -52,6 +53,17 @@ static int put(const char *dir, const struct report_args *args, const struct str
     return ret;
 }
 
+/* A changed file is the user's to have: it is said, here and in the report. */
+static int note_change(const char *dir, json_t *run, struct err *err)
+{
+    struct err change = ERR_INIT;
+
+    if (!folder_check_hash(dir, run, "cases.csv", &change))
+        return 0;
+    fprintf(stderr, "bench: warning: %s\n", change.text);
+    return change.kind == ERR_CONFIG ? report_rows_changed(run, err) : 0;
+}
+
 static int report(const char *dir, const struct report_args *args, struct err *err)
 {
     struct case_table cases;
@@ -72,6 +84,8 @@ static int report(const char *dir, const struct report_args *args, struct err *e
     run = json_load_file(path.buf, 0, NULL);
     if (!run)
         fprintf(stderr, "bench: '%s' cannot be read, the report goes without it\n", path.buf);
+    else if (note_change(dir, run, err))
+        goto out;
     ret = args->table ? report_terminal(&cases, run, ui_width(), ui_colour(), &text, err)
                       : report_markdown(&cases, run, &text, err);
     if (!ret)

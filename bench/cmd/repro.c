@@ -42,7 +42,7 @@ static void repro(const char *dir, const char *case_id, bool ini, struct err *er
                     "bench: this bench reads the configuration of '%s' as another plan: "
                     "defaults have changed since\n",
                     dir);
-        if (!(ini ? repro_ini(&r, &text, err) : repro_command(&r, &text, err)))
+        if (!(ini ? repro_ini(&r, &text, err) : repro_command(r.run, r.item->id, &text, err)))
             fputs(text.buf, stdout);
     }
     repro_release(&r);

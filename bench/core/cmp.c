@@ -252,6 +252,20 @@ static int compare_all(struct cmp *c, struct err *err)
     return correct(c, err);
 }
 
+/* What was changed after its run is compared as it is, and said. */
+static int note_changes(struct cmp *c, const char *dir, const json_t *run, struct err *err)
+{
+    static const char *const names[] = {"cases.csv", "samples.csv"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct err change = ERR_INIT;
+        if (folder_check_hash(dir, run, names[i], &change) &&
+            text_list_add(&c->warnings, change.text, err))
+            return -1;
+    }
+    return 0;
+}
+
 static int refuse(const char *before, const char *after, struct err *err)
 {
     json_t *b = NULL, *a = NULL;
@@ -275,5 +289,9 @@ int cmp_open(struct cmp *c, const char *before, const char *after, struct err *e
                        "'%s' and '%s' have no row in common: operator, every axis and arm must be "
                        "the same",
                        before, after);
-    return compare_all(c, err) || cmp_differ(c, err) ? -1 : 0;
+    return note_changes(c, before, c->before.run, err) ||
+                   note_changes(c, after, c->after.run, err) || compare_all(c, err) ||
+                   cmp_differ(c, err)
+               ? -1
+               : 0;
 }

@@ -25,12 +25,40 @@ int folder_read_run(const char *dir, json_t **run, struct err *err)
     return ret;
 }
 
+/* ERR_CONFIG where the file is another than the hash (NULL: none) says. */
+static int check_hash(const char *path, const char *hash, struct err *err)
+{
+    char hex[65];
+
+    if (file_sha256(path, hex, err))
+        return -1;
+    if (hash && !strcmp(hash, hex))
+        return 0;
+    return err_set(err, ERR_CONFIG,
+                   "'%s' was changed after its run: its hash is %.12s, run.json says %.12s", path,
+                   hex, hash ? hash : "nothing");
+}
+
+int folder_check_hash(const char *dir, const json_t *run, const char *name, struct err *err)
+{
+    const json_t *hash = json_object_get(json_object_get(run, "files"), name);
+    struct strbuf path = STRBUF_INIT;
+    int ret = 0;
+
+    file_add_path(&path, dir, name);
+    if (path.oom)
+        ret = err_memory(err);
+    else if (hash && file_exists(path.buf))
+        ret = check_hash(path.buf, json_string_value(hash), err);
+    strbuf_release(&path);
+    return ret;
+}
+
 int folder_check_hashes(const char *dir, const json_t *run, struct err *err)
 {
     json_t *files = json_object_get(run, "files"), *want;
     struct strbuf path = STRBUF_INIT;
     const char *name;
-    char hex[65];
     int ret = 0;
 
     if (!json_object_size(files))
@@ -40,21 +68,12 @@ int folder_check_hashes(const char *dir, const json_t *run, struct err *err)
                        dir);
     json_object_foreach(files, name, want)
     {
-        const char *hash = json_string_value(want);
-
         strbuf_reset(&path);
         file_add_path(&path, dir, name);
         /* What is written anew by hand (report.md) is not what was measured. */
         if (ret || !strcmp(name, "report.md"))
             continue;
-        if (path.oom)
-            ret = err_memory(err);
-        else if (file_sha256(path.buf, hex, err))
-            ret = -1;
-        else if (!hash || strcmp(hash, hex))
-            ret = err_set(err, ERR_CONFIG,
-                          "'%s' was changed after its run: its hash is %.12s, run.json says %.12s",
-                          path.buf, hex, hash ? hash : "nothing");
+        ret = path.oom ? err_memory(err) : check_hash(path.buf, json_string_value(want), err);
     }
     strbuf_release(&path);
     return ret;

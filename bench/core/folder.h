@@ -16,6 +16,10 @@ int folder_read_run(const char *dir, json_t **run, struct err *err);
  */
 int folder_check_hashes(const char *dir, const json_t *run, struct err *err);
 
+/* The same of one file for readers who take it as it is: 0 also where run.json lists none or the
+ * file is not there. */
+int folder_check_hash(const char *dir, const json_t *run, const char *name, struct err *err);
+
 /* ERR_CONFIG where `name` (an integer: "schema", "protocol") differs between the run.json of two
  * folders. Both folders and both values are named. */
 int folder_same_version(const char *name, const char *dir_a, const json_t *a, const char *dir_b,

@@ -36,6 +36,18 @@ static void add_disbelief(const struct report_view *view, struct strbuf *out, co
     strbuf_addf(out, ").%s\n\n", bold);
 }
 
+#define ROWS_CHANGED "cases_changed" /* never in a file: a note in the run.json that was read */
+
+int report_rows_changed(json_t *run, struct err *err)
+{
+    return json_object_set_new(run, ROWS_CHANGED, json_true()) ? err_memory(err) : 0;
+}
+
+static bool rows_changed(const struct report_view *view)
+{
+    return json_is_true(run_at(view->run, NULL, ROWS_CHANGED));
+}
+
 static const char *any_baseline(const struct report_view *view)
 {
     for (size_t i = 0; i < view->cases->nr; i++)
@@ -73,7 +85,7 @@ static void add_counts(const struct report_counts *c, struct strbuf *out)
 static void add_overall(const struct report_view *view, const struct report_counts *c,
                         struct strbuf *out)
 {
-    double mean = run_real(view->run, "summary", "geomean");
+    double mean = rows_changed(view) ? NAN : run_real(view->run, "summary", "geomean");
 
     if (!isnan(mean)) {
         strbuf_addstr(out, "Geometric mean ");
@@ -115,6 +127,8 @@ void report_sentence(const struct report_view *view, struct strbuf *out, bool ma
     const char *bold = markdown ? "**" : "";
 
     add_disbelief(view, out, bold);
+    if (rows_changed(view))
+        strbuf_addf(out, "%scases.csv was changed after its run.%s\n\n", bold, bold);
     if (cell_is(run_text(view->run, NULL, "status"), "interrupted"))
         strbuf_addf(out, "%sThis run was interrupted: only what was sealed is shown.%s\n\n", bold,
                     bold);

@@ -2,7 +2,9 @@
  * report.h - a finished or interrupted run in words: report.md, and the table on the terminal.
  *
  * Rows are those of cases.csv, `run` is run.json. Whatever `run` lacks is left out of the text;
- * counts that it lacks are taken from the rows. Nothing is computed here beyond units and rounding.
+ * counts are those of the rows. Nothing is computed here beyond units and rounding. Where
+ * report_rows_changed() was told, the head says so, and the geometric mean, which is that of other
+ * rows, is left out.
  */
 #ifndef BENCH_CORE_REPORT_H
 #define BENCH_CORE_REPORT_H
@@ -15,6 +17,9 @@
 #include "strbuf.h"
 
 #define REPORT_MAX_CHARS 65000 /* what a comment on a code host may hold */
+
+/* Notes in `run` that the rows are not those that the run wrote. ERR_MEMORY. */
+int report_rows_changed(json_t *run, struct err *err);
 
 /*
  * Markdown in the order of harness.md 4.1: a failed A' check, the verdict sentence, one table per

@@ -35,7 +35,7 @@ int report_view_init(struct report_view *view, const struct case_table *cases, c
                      struct err *err);
 void report_view_release(struct report_view *view);
 
-/* What a sweep came to: from run.json where it says so, else counted. */
+/* What a sweep came to, by the rows that the tables show. */
 struct report_counts {
     size_t rows, faster, same, slower, unsure, failed, skipped;
     double worst; /* ln of the slowest row's ratio, NAN without */

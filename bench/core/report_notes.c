@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "reasons.h"
+#include "repro.h"
 
 #define NAMED_CASES   6   /* of a reason, before "and N more" */
 #define MAX_ROW_NOTES 100 /* lines about single rows */
@@ -277,66 +278,34 @@ static void add_config(const struct report_view *view, struct strbuf *out)
     strbuf_addstr(out, cut ? "\n\nThe rest stands in run.json.\n\n" : "\n\n");
 }
 
-/* In single quotes as a POSIX shell reads them. */
-static void add_quoted(struct strbuf *out, const char *text)
-{
-    strbuf_addch(out, '\'');
-    for (; *text; text++) {
-        if (*text == '\'')
-            strbuf_addstr(out, "'\\''");
-        else
-            strbuf_addch(out, *text);
-    }
-    strbuf_addch(out, '\'');
-}
-
-/* The file as the command line named it, else the configuration's name. */
-static const char *config_file(const struct report_view *view, char *buf, size_t size)
-{
-    const json_t *list = run_at(view->run, NULL, "command");
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        if (word && !strncmp(word, "--config=", 9))
-            return word + 9;
-        if (word && !strcmp(word, "--config") && i + 1 < json_array_size(list)) {
-            const char *next = json_string_value(json_array_get(list, i + 1));
-            return next ? next : "FILE";
-        }
-    }
-    const char *name = run_text(view->run, NULL, "config_name");
-    snprintf(buf, size, "%s", *name ? name : "FILE");
-    if (*name && !strstr(name, ".ini"))
-        snprintf(buf, size, "%s.ini", name);
-    return buf;
-}
-
-static void add_commands(const struct report_view *view, struct strbuf *out)
+/* The command of each case, as long as there is room; a run of many flags may have none. */
+static int add_commands(const struct report_view *view, struct strbuf *out, struct err *err)
 {
     const struct case_table *t = view->cases;
-    char buf[512];
-    const char *config = config_file(view, buf, sizeof(buf)), *last = "";
+    struct strbuf line = STRBUF_INIT;
+    const char *last = "";
     size_t begin = out->len;
+    int ret = 0;
 
     if (!t->nr)
-        return;
+        return 0;
     strbuf_addstr(out, "One case again:\n\n```sh\n");
-    for (size_t i = 0; i < t->nr; i++) {
+    for (size_t i = 0; !ret && i < t->nr; i++) {
         const char *id = t->row[i].case_id;
         if (!id || !strcmp(id, last))
             continue;
-        if (out->len - begin > REPORT_COMMAND_CHARS) {
-            strbuf_addstr(out, "# further cases likewise; their names stand in cases.csv\n");
+        strbuf_reset(&line);
+        ret = repro_command(view->run, id, &line, err);
+        if (!ret && out->len - begin + line.len > REPORT_COMMAND_CHARS) {
+            strbuf_addstr(out, "# bench repro DIR CASE prints the others; cases.csv names them\n");
             break;
         }
-        strbuf_addstr(out, "bench --config ");
-        add_quoted(out, config);
-        strbuf_addstr(out, " --only ");
-        add_quoted(out, id);
-        strbuf_addch(out, '\n');
+        strbuf_addstr(out, ret ? "" : line.buf);
         last = id;
     }
     strbuf_addstr(out, "```\n\n");
+    strbuf_release(&line);
+    return ret;
 }
 
 int report_details(const struct report_view *view, struct strbuf *out, struct err *err)
@@ -345,7 +314,8 @@ int report_details(const struct report_view *view, struct strbuf *out, struct er
         out, "<details><summary>Environment, configuration and one command a case</summary>\n\n");
     add_environment(view, out);
     add_config(view, out);
-    add_commands(view, out);
+    if (add_commands(view, out, err))
+        return -1;
     strbuf_addstr(out, "</details>\n");
     return out->oom ? err_memory(err) : 0;
 }

@@ -245,11 +245,10 @@ void report_view_release(struct report_view *view)
     memset(view, 0, sizeof(*view));
 }
 
-static void take_count(const struct report_view *view, const char *name, size_t *out)
+/* As summary_run.c counts: a failed row has no verdict, one that is never to be judged neither. */
+static bool is_counted(const struct case_row *row)
 {
-    double v = run_real(view->run, "summary", name);
-    if (v >= 0)
-        *out = (size_t)v;
+    return report_is_role(row, "candidate") && (!report_is_ok(row) || row->verdict);
 }
 
 void report_count(const struct report_view *view, struct report_counts *out)
@@ -258,7 +257,7 @@ void report_count(const struct report_view *view, struct report_counts *out)
     for (size_t i = 0; i < view->cases->nr; i++) {
         const struct case_row *row = &view->cases->row[i];
 
-        if (!report_is_compared(row))
+        if (!is_counted(row))
             continue;
         out->rows++;
         if (report_is_failed(row))
@@ -276,14 +275,4 @@ void report_count(const struct report_view *view, struct report_counts *out)
         if (report_is_ok(row) && !isnan(row->ratio) && !(log(row->ratio) <= out->worst))
             out->worst = log(row->ratio);
     }
-    take_count(view, "rows", &out->rows);
-    take_count(view, "faster", &out->faster);
-    take_count(view, "same", &out->same);
-    take_count(view, "slower", &out->slower);
-    take_count(view, "unsure", &out->unsure);
-    take_count(view, "failed", &out->failed);
-    take_count(view, "skipped", &out->skipped);
-    double worst = run_real(view->run, "summary", "worst");
-    if (!isnan(worst))
-        out->worst = worst;
 }

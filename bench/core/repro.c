@@ -108,21 +108,32 @@ void repro_add_word(struct strbuf *sb, const char *text)
     strbuf_addch(sb, '\'');
 }
 
-int repro_command(const struct repro *r, struct strbuf *out, struct err *err)
+/* The configuration by its name, where no command says which file it was. */
+static void add_config_name(const json_t *run, struct strbuf *out)
 {
-    const json_t *list = json_object_get(r->run, "command");
+    const char *name = run_text(run, NULL, "config_name");
+    char file[512];
+
+    snprintf(file, sizeof(file), "%s%s", *name ? name : "FILE",
+             *name && !strstr(name, ".ini") ? ".ini" : "");
+    strbuf_addstr(out, "bench --config ");
+    repro_add_word(out, file);
+}
+
+int repro_command(const json_t *run, const char *case_id, struct strbuf *out, struct err *err)
+{
+    const json_t *list = json_object_get(run, "command");
     size_t nr = json_array_size(list);
 
     /* A merged run has no one command; its configuration is the first run's. */
-    if (!nr || json_object_get(r->run, "merged_from")) {
-        strbuf_addstr(out, "bench --config ");
-        strbuf_addf(out, "%s.ini", run_text(r->run, NULL, "config_name"));
+    if (!nr || json_object_get(run, "merged_from")) {
+        add_config_name(run, out);
         nr = 0;
     } else {
         const char *first = json_string_value(json_array_get(list, 0));
-        strbuf_addstr(out, json_object_get(r->run, "branches") ? "bench ab"
-                           : first && *first != '-'            ? "bench run"
-                                                               : "bench");
+        strbuf_addstr(out, json_object_get(run, "branches") ? "bench ab"
+                           : first && *first != '-'         ? "bench run"
+                                                            : "bench");
     }
     for (size_t i = 0; i < nr;) {
         const char *word = json_string_value(json_array_get(list, i));
@@ -135,7 +146,7 @@ int repro_command(const struct repro *r, struct strbuf *out, struct err *err)
         i += skip ? skip : 1;
     }
     strbuf_addstr(out, " --only ");
-    repro_add_word(out, r->item->id);
+    repro_add_word(out, case_id);
     strbuf_addch(out, '\n');
     return out->oom ? err_memory(err) : 0;
 }

@@ -25,8 +25,9 @@ void repro_release(struct repro *r);
  * the nearest. */
 int repro_open(struct repro *r, const char *dir, const char *case_id, struct err *err);
 
-/* The command line that measured the run, narrowed to the case, as a POSIX shell reads it. */
-int repro_command(const struct repro *r, struct strbuf *out, struct err *err);
+/* The command line that measured a run, narrowed to the case, as a POSIX shell reads it: one line.
+ * `run` is run.json; NULL names no configuration. */
+int repro_command(const json_t *run, const char *case_id, struct strbuf *out, struct err *err);
 /*
  * An INI that expands to that one case: same id, seed, settings and arms (those of the file: the
  * builds of `bench ab` are named by its command). Libraries that an arm

@@ -88,6 +88,9 @@ EOF
     grep -q 'cpu@head' "$BATS_TEST_TMPDIR/out/cases.csv"
     grep -q 'cpu@base' "$BATS_TEST_TMPDIR/out/report.md"
     grep -q '"branches"' "$BATS_TEST_TMPDIR/out/run.json"
+    run "$BENCH" repro "$BATS_TEST_TMPDIR/out" "$(column "$BATS_TEST_TMPDIR/out/cases.csv" case_id | head -n 1)"
+    grep -q '^bench ab base head --arch none --config ' <<<"$output"
+    grep -qFx "$output" "$BATS_TEST_TMPDIR/out/report.md"
     untouched
 }
 

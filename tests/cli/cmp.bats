@@ -56,6 +56,32 @@ folders() {
     says "'third' has schema 78"
 }
 
+@test "cmp and report say that cases.csv was changed after its run" {
+    folders
+    expect 0 "$BENCH" cmp old new
+    refute says 'changed after'
+    expect 0 "$BENCH" report new
+    refute says 'changed after'
+    refute grep -q 'changed after' out
+
+    sed -i 's/,SAME,/,SLOWER,/;s/,UNSURE,/,SLOWER,/' new/cases.csv
+    expect 0 "$BENCH" cmp old new
+    one_line
+    says "warning: 'new/cases.csv' was changed after its run"
+    grep -q "^WARNING: 'new/cases.csv' was changed after its run" out
+    for form in '' --table; do
+        # shellcheck disable=SC2086 # nothing, or one word
+        expect 0 "$BENCH" report new $form
+        one_line
+        says "warning: 'new/cases.csv' was changed after its run"
+        grep -q '^\**cases.csv was changed after its run\.\**$' out
+        grep -q '^\**2 rows: 0 faster, 0 same, 2 slower, 0 unsure, 0 failed\. Worst row ' out
+        refute grep -q 'Geometric mean' out
+    done
+    expect 0 "$BENCH" report new --write
+    head -n 1 new/report.md | grep -q 'changed after its run'
+}
+
 @test "cmp wants two results folders" {
     folders
     expect 2 "$BENCH" cmp old

@@ -31,6 +31,20 @@ run_once() {
     [ "$(cat out)" = "bench --config small.ini --only $CASE" ]
 }
 
+@test "the report prints for each case what repro prints" {
+    small_config
+    expect 0 "$BENCH" --config small.ini --out done --quiet --rounds 2x7 --seed 9 \
+        --sweep.s.seqlen=128,256 '--sweep.s.where=seqlen > 100' --only '*S*'
+    "$BENCH" report done > again.md
+    [ "$(grep -c '^bench .* --only ' done/report.md)" -eq 2 ]
+    for CASE in $(column done/cases.csv case_id arm=base); do
+        expect 0 "$BENCH" repro done "$CASE"
+        grep -qx "bench --config small.ini --rounds 2x7 --seed 9 --sweep.s.seqlen=128,256 .--sweep.s.where=seqlen > 100. --only $CASE" out
+        grep -qFx "$(cat out)" done/report.md
+        grep -qFx "$(cat out)" again.md
+    done
+}
+
 @test "repro names the nearest case" {
     run_once
     expect 2 "$BENCH" repro done "${CASE}0"

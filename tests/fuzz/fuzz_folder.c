@@ -59,7 +59,7 @@ static void reproduce(const char *case_id)
     struct repro r;
 
     repro_init(&r);
-    int ret = repro_open(&r, "o", case_id, &err) || repro_command(&r, &out, &err) ||
+    int ret = repro_open(&r, "o", case_id, &err) || repro_command(r.run, r.item->id, &out, &err) ||
               repro_ini(&r, &out, &err);
     fuzz_check_error(ret, &err);
     repro_release(&r);

@@ -129,7 +129,8 @@ static void expect_command(json_t *words, const char *want)
 
     write_run(configs[0], words);
     repro_init(&r);
-    if (repro_open(&r, "run", "s.B1.H2.S128.d0.5", &err) || repro_command(&r, &text, &err))
+    if (repro_open(&r, "run", "s.B1.H2.S128.d0.5", &err) ||
+        repro_command(r.run, r.item->id, &text, &err))
         fail_msg("%s", err.text);
     assert_string_equal(text.buf, want);
     repro_release(&r);
@@ -168,7 +169,7 @@ static void a_run_of_branches(void **state)
     if (repro_open(&r, "run", "s.B1.H2.S128.d0.5", &err))
         fail_msg("%s", err.text);
     json_object_set_new(r.run, "branches", json_array());
-    assert_int_equal(repro_command(&r, &text, NULL), 0);
+    assert_int_equal(repro_command(r.run, r.item->id, &text, NULL), 0);
     assert_string_equal(text.buf,
                         "bench ab main WORKTREE --config s.ini --only s.B1.H2.S128.d0.5\n");
     strbuf_reset(&text);
