@@ -355,7 +355,7 @@ int arm_set_copy(struct arm_set *set, struct err *err)
             again |= !strcmp(set->item[k].origin, e->origin);
         if (!again)
             continue;
-        if (library_open_copy(&e->copy, e->origin, copies_dir(), err))
+        if (library_open_copy(&e->copy, e->origin, e->lib->sha256, copies_dir(), err))
             return err_prefix(err, "arm '%s'", e->label);
         e->copied = true;
     }

@@ -48,6 +48,7 @@ void job_release(struct job *job)
     free(job->plan_hash);
     free(job->scratch);
     free(job->own_library);
+    free(job->own_sha256);
     for (size_t i = 0; i < job->arms_nr; i++) {
         free(job->arm[i].label);
         free(job->arm[i].library);
@@ -90,13 +91,13 @@ static json_t *cases_to_json(const struct job *job)
 
 json_t *job_to_json(const struct job *job)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
                      "mode", mode_names[job->mode], "run_id", job->run_id, "config_name",
                      job->config_name, "config_text", job->config_text, "plan_hash", job->plan_hash,
-                     "scratch", job->scratch, "own_library", job->own_library, "kind",
-                     (int)job->kind, "threads", job->threads, "timer", (int)job->timer, "process",
-                     job->process, "look", job->look, "arms", arms_to_json(job), "cases",
-                     cases_to_json(job));
+                     "scratch", job->scratch, "own_library", job->own_library, "own_sha256",
+                     job->own_sha256, "kind", (int)job->kind, "threads", job->threads, "timer",
+                     (int)job->timer, "process", job->process, "look", job->look, "arms",
+                     arms_to_json(job), "cases", cases_to_json(job));
 }
 
 static int take(char **out, const char *value, struct err *err)
@@ -149,16 +150,16 @@ static int cases_from_json(struct job *job, const json_t *list, struct err *err)
 
 int job_from_json(struct job *job, const json_t *json, struct err *err)
 {
-    const char *mode, *run_id, *name, *text, *hash, *scratch, *own;
+    const char *mode, *run_id, *name, *text, *hash, *scratch, *own, *own_sha256;
     json_t *arms, *cases;
     int kind, timer, look;
 
     if (json_unpack((json_t *)json,
-                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
+                    "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:o, s:o}",
                     "mode", &mode, "run_id", &run_id, "config_name", &name, "config_text", &text,
-                    "plan_hash", &hash, "scratch", &scratch, "own_library", &own, "kind", &kind,
-                    "threads", &job->threads, "timer", &timer, "process", &job->process, "look",
-                    &look, "arms", &arms, "cases", &cases))
+                    "plan_hash", &hash, "scratch", &scratch, "own_library", &own, "own_sha256",
+                    &own_sha256, "kind", &kind, "threads", &job->threads, "timer", &timer,
+                    "process", &job->process, "look", &look, "arms", &arms, "cases", &cases))
         return err_set(err, ERR_BUG, "the job cannot be read");
     job->kind = (enum sab_device)kind;
     job->timer = (enum device_timer)timer;
@@ -168,7 +169,8 @@ int job_from_json(struct job *job, const json_t *json, struct err *err)
             job->mode = (enum job_mode)i;
     if (take(&job->run_id, run_id, err) || take(&job->config_name, name, err) ||
         take(&job->config_text, text, err) || take(&job->plan_hash, hash, err) ||
-        take(&job->scratch, scratch, err) || take(&job->own_library, own, err))
+        take(&job->scratch, scratch, err) || take(&job->own_library, own, err) ||
+        take(&job->own_sha256, own_sha256, err))
         return -1;
     if (arms_from_json(job, arms, err))
         return -1;

@@ -56,6 +56,7 @@ struct job {
     char *plan_hash;
     char *scratch;     /* folder for what later workers may reuse */
     char *own_library; /* bench's own kernel library: reference kernels; "" without */
+    char *own_sha256;  /* of own_library; "" without */
     enum sab_device kind;
     int threads;
     enum device_timer timer;

@@ -88,6 +88,17 @@ static void find_own_library(struct session *s)
     strbuf_release(&sb);
 }
 
+/* Arms that run them have the hash already. */
+static int hash_own_library(struct session *s, struct err *err)
+{
+    for (size_t i = 0; i < s->arms.libraries_nr; i++)
+        if (!strcmp(s->arms.library[i]->path, s->own_library)) {
+            memcpy(s->own_sha256, s->arms.library[i]->sha256, sizeof(s->own_sha256));
+            return 0;
+        }
+    return *s->own_library ? file_sha256(s->own_library, s->own_sha256, err) : 0;
+}
+
 static int read_plan(struct session *s, struct err *err)
 {
     const struct session_request *r = s->request;
@@ -130,7 +141,8 @@ int session_open(struct session *s, const struct session_request *request, struc
     find_own_library(s);
     if (read_plan(s, err) || session_choose_device(s, serving_library(s), err) ||
         arm_set_resolve(&s->arms, &s->plan, s->kind, s->own_library, request->variants,
-                        request->variants_nr, err))
+                        request->variants_nr, err) ||
+        hash_own_library(s, err))
         return -1;
     note_lines(s, s->plan.notes.buf);
     note_lines(s, s->arms.notes.buf);
@@ -182,7 +194,8 @@ int session_job(struct session *s, struct job *job, enum job_mode mode, struct e
         copy_text(&job->config_text, s->config_text.buf, err) ||
         copy_text(&job->plan_hash, s->plan_hash, err) ||
         copy_text(&job->scratch, s->scratch, err) ||
-        copy_text(&job->own_library, s->own_library, err))
+        copy_text(&job->own_library, s->own_library, err) ||
+        copy_text(&job->own_sha256, s->own_sha256, err))
         return -1;
     job->arm = calloc(s->arms.nr + 1, sizeof(*job->arm));
     if (!job->arm)

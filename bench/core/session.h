@@ -63,6 +63,7 @@ struct session {
     struct store store;
     struct strbuf config_text; /* resolved */
     char own_library[4096];    /* bench's own kernels; "" when not there */
+    char own_sha256[65];       /* their hash when the session began */
     char plan_hash[65];
     char scratch[256]; /* temporary folder for the oracle's values; "" without */
     enum sab_device kind;

@@ -128,10 +128,10 @@ static int libraries_open(struct worker *wk, struct err *err)
     if (!wk->library)
         return err_memory(err);
     for (size_t i = 0; i < job->arms_nr; i++)
-        if (library_open(&wk->library[i], job->arm[i].library, err))
+        if (library_open_same(&wk->library[i], job->arm[i].library, job->arm[i].sha256, err))
             return err_prefix(err, "arm '%s'", job->arm[i].label);
     if (*job->own_library) {
-        if (library_open(&wk->own, job->own_library, err))
+        if (library_open_same(&wk->own, job->own_library, job->own_sha256, err))
             return err_prefix(err, "bench's own kernels");
         wk->own_ready = true;
     }

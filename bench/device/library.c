@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "file.h"
 #include "library_check.h"
@@ -66,12 +67,38 @@ static int load(struct library *lib, const char *file, struct err *err)
     return library_check_table(lib, err);
 }
 
-/* Judges and loads `file`, which is lib->path or a copy of it. */
-static int open_file(struct library *lib, const char *file, struct err *err)
+static int replaced(const char *path, struct err *err)
 {
-    if (file_sha256(lib->path, lib->sha256, err) < 0 || library_check_elf(file, err) < 0 ||
-        load(lib, file, err) < 0)
+    return err_set(
+        err, ERR_ENVIRONMENT,
+        "library '%s' was replaced while the run went on: put the old file back, or start "
+        "anew, since --resume refuses the new one",
+        path);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Judges and loads `file`, which is lib->path or a copy of it. `sha256` is the hash that it has to
+ * have, or NULL. */
+static int open_file(struct library *lib, const char *file, const char *sha256, struct err *err)
+{
+    struct stat hashed, loaded;
+
+    if (stat(file, &hashed))
+        return err_errno(err, ERR_CONFIG, "cannot read library '%s'", file);
+    if (file_sha256(file, lib->sha256, err) < 0)
         return -1;
+    if (sha256 && strcmp(lib->sha256, sha256) != 0)
+        return replaced(lib->path, err);
+    if (library_check_elf(file, err) < 0 || load(lib, file, err) < 0)
+        return -1;
+    /* The loader went by the name: a file that came between has another hash. */
+    if (stat(file, &loaded) || !same_file(&hashed, &loaded))
+        return replaced(lib->path, err);
     lib->resources = read_resources(lib->path);
     return 0;
 }
@@ -87,17 +114,27 @@ static int start(struct library *lib, const char *path, struct err *err)
 
 int library_open(struct library *lib, const char *path, struct err *err)
 {
-    if (start(lib, path, err) < 0 || open_file(lib, path, err) < 0) {
+    return library_open_same(lib, path, NULL, err);
+}
+
+int library_open_same(struct library *lib, const char *path, const char *sha256, struct err *err)
+{
+    if (sha256 && !file_exists(path)) {
+        memset(lib, 0, sizeof(*lib));
+        return replaced(path, err);
+    }
+    if (start(lib, path, err) < 0 || open_file(lib, path, sha256, err) < 0) {
         library_close(lib);
         return -1;
     }
     return 0;
 }
 
-int library_open_copy(struct library *lib, const char *path, const char *dir, struct err *err)
+int library_open_copy(struct library *lib, const char *path, const char *sha256, const char *dir,
+                      struct err *err)
 {
     if (start(lib, path, err) < 0 || library_make_copy(&lib->copy_path, path, dir, err) < 0 ||
-        open_file(lib, lib->copy_path, err) < 0) {
+        open_file(lib, lib->copy_path, sha256, err) < 0) {
         library_close(lib);
         return -1;
     }

@@ -3,8 +3,9 @@
  * dlopen() for kernel libraries.
  *
  * A refusal is ERR_CONFIG and names the file, the rule and the fix. A refused file is never left
- * behind half open; what can be read from the file is judged before any of its code runs. An opened
- * library stays mapped until the process ends, since profilers may still hold its names.
+ * behind half open; what can be read from the file is judged before any of its code runs. A file
+ * that is replaced under a run is ERR_ENVIRONMENT: its kernels would be taken for the old ones. An
+ * opened library stays mapped until the process ends, since profilers may still hold its names.
  */
 #ifndef BENCH_DEVICE_LIBRARY_H
 #define BENCH_DEVICE_LIBRARY_H
@@ -40,9 +41,12 @@ struct library {
 /* Fills `lib`, which library_close() releases; on failure there is nothing to release. `path` is
  * absolute. */
 int library_open(struct library *lib, const char *path, struct err *err);
+/* The same of a file that was opened before: it still has the hash `sha256`. */
+int library_open_same(struct library *lib, const char *path, const char *sha256, struct err *err);
 /* The same through a private copy in a new folder below `dir`, so that its variables are shared
  * with no other arm of the same file. The copy goes with library_close(). */
-int library_open_copy(struct library *lib, const char *path, const char *dir, struct err *err);
+int library_open_copy(struct library *lib, const char *path, const char *sha256, const char *dir,
+                      struct err *err);
 /* Releases what the struct holds and removes its copy; the mapping stays. */
 void library_close(struct library *lib);
 /* Removes copies in `dir` whose process is gone. A missing `dir` is fine. Returns how many. */

@@ -216,3 +216,27 @@ sealed_some() {
     expect 2 "$BENCH" --config small.ini --out o --only '*S128*' --resume
     says "has changed since"
 }
+
+@test "a library that is replaced between two processes ends the run with 6, and what is sealed stays" {
+    local name
+    for name in libown.so old.so new.so; do cp "$FIXTURES/libfixture_behaviour.so" "$name"; done
+    printf 'x' >> new.so
+    odd_config replaces
+    sed -i '0,/^kernel.*/s//kernel = sage_fwd\/right/; /^library/d; s/^kernel/library = libown.so\n&/' odd.ini
+    # The kernel itself moves the new file there, while the first process is at work.
+    FIXTURE_NEW=new.so FIXTURE_MARK=libown.so expect 6 "$BENCH" --config odd.ini --out o
+    [ ! -e new.so ]
+    says "library '$PWD/libown.so' was replaced while the run went on"
+    [ "$(grep -c 'was replaced' err)" -eq 1 ]
+    [ "$(json_word o/run.json status)" = failed ]
+    [ "$(column o/samples.csv process | sort -u)" = 0 ]
+    [ "$(kept o/samples.csv)" -eq $((2 * 3 * 6)) ]
+    sealed o
+    no_leftovers
+    expect 2 "$BENCH" --config odd.ini --out o --resume
+    says "has changed since"
+    mv old.so libown.so
+    expect 0 "$BENCH" --config odd.ini --out o --resume
+    [ "$(kept o/samples.csv)" -eq $((2 * 3 * 2 * 6)) ]
+    [ "$(column o/cases.csv library_sha256 | sort -u)" = "$(sha256sum libown.so | cut -d ' ' -f 1)" ]
+}

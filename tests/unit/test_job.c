@@ -25,7 +25,8 @@ static void fill(struct job *job)
     job->config_text = copy("[global]\nrounds = 5x24 ; \xc2\xb5s\n");
     job->plan_hash = copy("00ff");
     job->scratch = copy("/scratch");
-    job->own_library = copy("");
+    job->own_library = copy("/own.so");
+    job->own_sha256 = copy("34");
     job->kind = SAB_DEVICE_CUDA;
     job->threads = 3;
     job->timer = DEVICE_TIMER_CUPTI;
@@ -73,7 +74,8 @@ static void job_round_trip(void **state)
     assert_int_equal(b.mode, JOB_CHECK);
     assert_string_equal(b.config_name, a.config_name);
     assert_string_equal(b.config_text, a.config_text);
-    assert_string_equal(b.own_library, "");
+    assert_string_equal(b.own_library, "/own.so");
+    assert_string_equal(b.own_sha256, "34");
     assert_int_equal(b.kind, SAB_DEVICE_CUDA);
     assert_int_equal(b.timer, DEVICE_TIMER_CUPTI);
     assert_int_equal(b.threads, 3);
@@ -96,7 +98,8 @@ static void job_round_trip(void **state)
 
 static void a_job_without_a_field_is_refused(void **state)
 {
-    static const char *const fields[] = {"mode", "plan_hash", "arms", "cases", "process"};
+    static const char *const fields[] = {"mode",  "plan_hash", "arms",
+                                         "cases", "process",   "own_sha256"};
     struct job a;
 
     (void)state;

@@ -184,8 +184,8 @@ static void test_copies(void **state)
     fixture("good", path, sizeof(path));
     snprintf(dir, sizeof(dir), "%s/copies-%ld", FIXTURE_DIR, (long)getpid());
     assert_int_equal(library_open(&a, path, &err), 0);
-    assert_int_equal(library_open_copy(&b, path, dir, &err), 0);
-    assert_int_equal(library_open_copy(&c, path, dir, &err), 0);
+    assert_int_equal(library_open_copy(&b, path, NULL, dir, &err), 0);
+    assert_int_equal(library_open_copy(&c, path, a.sha256, dir, &err), 0);
     assert_string_equal(a.sha256, b.sha256);
     assert_string_equal(b.path, path);
     assert_true(file_exists(b.copy_path));
@@ -214,6 +214,45 @@ static void test_copies(void **state)
     assert_int_equal(library_sweep_stale(dir), 0);
 }
 
+static void assert_replaced(const char *path, const char *sha256)
+{
+    struct library lib;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(library_open_same(&lib, path, sha256, &err), -1);
+    assert_int_equal(err.kind, ERR_ENVIRONMENT);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "was replaced while the run went on"));
+    assert_null(lib.path);
+}
+
+static void test_replaced(void **state)
+{
+    char good[512], own[600], dir[600], hash[65];
+    struct library lib;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    fixture("good", good, sizeof(good));
+    snprintf(own, sizeof(own), "%s/own-%ld.so", FIXTURE_DIR, (long)getpid());
+    snprintf(dir, sizeof(dir), "%s/own-%ld", FIXTURE_DIR, (long)getpid());
+    assert_int_equal(file_copy(good, own, &err), 0);
+    assert_int_equal(file_sha256(own, hash, &err), 0);
+    /* Another file with the same bytes is the same library. */
+    assert_int_equal(file_copy(good, own, &err), 0);
+    assert_int_equal(library_open_same(&lib, own, hash, &err), 0);
+    assert_string_equal(lib.sha256, hash);
+    library_close(&lib);
+    /* Half of one, as while it is linked; and none. */
+    assert_int_equal(file_write(own, "\177ELF", 4, &err), 0);
+    assert_replaced(own, hash);
+    assert_int_equal(library_open_copy(&lib, own, hash, dir, &err), -1);
+    assert_int_equal(err.kind, ERR_ENVIRONMENT);
+    assert_int_equal(rmdir(dir), 0); /* nothing is left */
+    assert_int_equal(unlink(own), 0);
+    assert_replaced(own, hash);
+}
+
 static void test_behaviour(void **state)
 {
     char path[512];
@@ -230,10 +269,10 @@ static void test_behaviour(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_good),
-        cmocka_unit_test(test_notes),     cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_behaviour),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_damaged),  cmocka_unit_test(test_good),
+        cmocka_unit_test(test_notes),    cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_replaced), cmocka_unit_test(test_behaviour),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
