@@ -204,8 +204,8 @@ struct lister {
 #pragma unroll
                 for (int w = 0; w < BSA_WGMMA_GROUPS; w++)
                     any |= shared->bits[w][from + lane];
-            for (uint32_t todo = __ballot_sync(ALL_LANES, any != 0); todo; todo &= todo - 1)
-                take_word<WRITE>(order, from + __ffs(todo) - 1, base);
+            for (uint32_t more = __ballot_sync(ALL_LANES, any != 0); more; more &= more - 1)
+                take_word<WRITE>(order, from + __ffs(more) - 1, base);
         }
         for (int w = 0; w < BSA_WGMMA_GROUPS; w++) {
             const uint32_t nr = shared->rows[w].extra_nr;
