@@ -191,6 +191,13 @@ int sab_target_served(const char *targets, int32_t arch)
     return 0;
 }
 
+void *sab_data(const struct sab_problem *problem, uint32_t tensor)
+{
+    const struct sab_tensor *t = &problem->tensors[tensor];
+
+    return t->dtype == SAB_NONE ? NULL : t->data;
+}
+
 void sab_contiguous(struct sab_tensor *tensor)
 {
     int64_t stride = 1;

@@ -147,6 +147,9 @@ int sab_say(struct sab_message *msg, int status, const char *format, ...);
 /* Is a compute capability (10*major + minor) in an exact list "90a;100a;120a"? */
 int sab_target_served(const char *targets, int32_t arch);
 
+/* Where a problem's tensor lies; NULL for an absent one, whatever its `data` says. */
+void *sab_data(const struct sab_problem *problem, uint32_t tensor);
+
 /* Fills a tensor's strides for the contiguous row-major order of its shape. */
 void sab_contiguous(struct sab_tensor *tensor);
 

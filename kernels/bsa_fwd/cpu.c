@@ -9,33 +9,17 @@
 #    include <omp.h>
 #endif
 
+#include "cpu_simd.h"
 #include "cpu_tile.h"
 #include "row.h"
-#include "schema.h"
 
-enum simd { SIMD_AUTO = 0, SIMD_OFF, SIMD_AVX2, SIMD_AVX512, SIMD_NR };
-
-/* The variant of a choice, or NULL where this processor lacks it. */
-static const struct bsa_variant *variant_of(uint32_t choice)
-{
+static const struct bsa_variant *const variants[CPU_SIMD_NR] = {
+    [CPU_SIMD_PLAIN] = &bsa_variant_plain,
 #if defined(__x86_64__)
-    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const int avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                       __builtin_cpu_supports("avx512dq");
-
-    if (avx512 && (choice == SIMD_AUTO || choice == SIMD_AVX512))
-        return &bsa_variant_avx512;
-    if (avx2 && (choice == SIMD_AUTO || choice == SIMD_AVX2))
-        return &bsa_variant_avx2;
+    [CPU_SIMD_AVX2] = &bsa_variant_avx2,
+    [CPU_SIMD_AVX512] = &bsa_variant_avx512,
 #endif
-    return choice == SIMD_AUTO || choice == SIMD_OFF ? &bsa_variant_plain : NULL;
-}
-
-static uint32_t choice_of(const struct sab_problem *problem)
-{
-    return problem->choices_nr ? problem->choices[0] : SIMD_AUTO;
-}
+};
 
 /* Tokens of block j that exist (sage contract, section 4); h counts query heads. */
 static int64_t valid_tokens(const struct bsa_plan *p, int64_t b, int64_t h, int64_t j)
@@ -142,41 +126,26 @@ static int cpu_launch(void *plan, void *stream, struct sab_message *msg)
     return bad == INT64_MAX ? SAB_OK : say_bad_slot(p, bad, msg);
 }
 
-/* What the operator's rules leave to a kernel. */
-static int check(const struct sab_problem *problem, unsigned flags, struct sab_message *msg)
+static int check(const struct sab_problem *problem, unsigned flags, enum cpu_simd *simd,
+                 struct sab_message *msg)
 {
     const int status = sab_validate(sab_op_find("bsa_fwd"), problem, SAB_DEVICE_CPU, flags, msg);
 
-    if (status != SAB_OK)
-        return status;
-    if (problem->choices_nr > 1 || choice_of(problem) >= SIMD_NR)
-        return sab_say(msg, SAB_INVALID, "simd is choice %u of %u, expected 0 to %d",
-                       choice_of(problem), problem->choices_nr, SIMD_NR - 1);
-    if (!variant_of(choice_of(problem)))
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "simd asks for instructions that this processor lacks");
-    if (problem->threads < 1)
-        return sab_say(msg, SAB_INVALID, "threads is %d, expected at least 1", problem->threads);
-    return SAB_OK;
+    return status == SAB_OK ? cpu_simd_choose(problem, simd, msg) : status;
 }
 
 static int cpu_supports(const struct sab_problem *problem, struct sab_message *msg)
 {
-    return check(problem, SAB_VALIDATE_METADATA, msg);
+    enum cpu_simd simd;
+
+    return check(problem, SAB_VALIDATE_METADATA, &simd, msg);
 }
 
 static int cpu_workspace_size(const struct sab_problem *problem, uint64_t *bytes,
                               struct sab_message *msg)
 {
     *bytes = 0;
-    return check(problem, SAB_VALIDATE_METADATA, msg);
-}
-
-static void *data_of(const struct sab_problem *problem, uint32_t tensor)
-{
-    const struct sab_tensor *t = &problem->tensors[tensor];
-
-    return t->dtype == SAB_NONE ? NULL : t->data;
+    return cpu_supports(problem, msg);
 }
 
 static void take_blocks(struct bsa_plan *p, const struct sab_problem *problem)
@@ -185,11 +154,11 @@ static void take_blocks(struct bsa_plan *p, const struct sab_problem *problem)
     const union sab_value *params = problem->params;
 
     p->cap = problem->tensors[SAB_T_bsa_fwd_q2k_block_index].shape[3];
-    p->index = data_of(problem, SAB_T_bsa_fwd_q2k_block_index);
+    p->index = sab_data(problem, SAB_T_bsa_fwd_q2k_block_index);
     /* Under the uniform promise the counts are not even looked at. */
     if (!params[SAB_P_bsa_fwd_uniform_block_count].i)
-        p->nums = data_of(problem, SAB_T_bsa_fwd_q2k_block_nums);
-    p->sizes = data_of(problem, SAB_T_bsa_fwd_block_sizes);
+        p->nums = sab_data(problem, SAB_T_bsa_fwd_q2k_block_nums);
+    p->sizes = sab_data(problem, SAB_T_bsa_fwd_block_sizes);
     if (p->sizes && sizes->rank == 2)
         p->sizes_batch = p->k_blocks;
     if (p->sizes && sizes->rank == 3) {
@@ -205,7 +174,6 @@ static void take_problem(struct bsa_plan *p, const struct sab_problem *problem)
     const struct sab_tensor *q = &problem->tensors[SAB_T_bsa_fwd_q];
     const struct sab_tensor *k = &problem->tensors[SAB_T_bsa_fwd_k];
 
-    p->variant = variant_of(choice_of(problem));
     p->threads = problem->threads;
     p->fp16 = q->dtype == SAB_FP16;
     p->heads = q->shape[1];
@@ -215,11 +183,11 @@ static void take_problem(struct bsa_plan *p, const struct sab_problem *problem)
     p->q_blocks = (p->q_len + BSA_ROWS - 1) / BSA_ROWS;
     p->k_blocks = (p->k_len + BSA_KEYS - 1) / BSA_KEYS;
     p->tiles = q->shape[0] * p->heads * p->q_blocks;
-    p->q = data_of(problem, SAB_T_bsa_fwd_q);
-    p->k = data_of(problem, SAB_T_bsa_fwd_k);
-    p->v = data_of(problem, SAB_T_bsa_fwd_v);
-    p->out = data_of(problem, SAB_T_bsa_fwd_out);
-    p->lse = data_of(problem, SAB_T_bsa_fwd_lse);
+    p->q = sab_data(problem, SAB_T_bsa_fwd_q);
+    p->k = sab_data(problem, SAB_T_bsa_fwd_k);
+    p->v = sab_data(problem, SAB_T_bsa_fwd_v);
+    p->out = sab_data(problem, SAB_T_bsa_fwd_out);
+    p->lse = sab_data(problem, SAB_T_bsa_fwd_lse);
     p->scale_log2 = (float)(problem->params[SAB_P_bsa_fwd_softmax_scale].f * DSA_LOG2E);
     take_blocks(p, problem);
 }
@@ -236,7 +204,8 @@ static void cpu_free(void *plan)
 static int cpu_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                     void **plan, struct sab_message *msg)
 {
-    const int status = check(problem, SAB_VALIDATE_POINTERS, msg);
+    enum cpu_simd simd;
+    const int status = check(problem, SAB_VALIDATE_POINTERS, &simd, msg);
     struct bsa_plan *p;
 
     (void)workspace;
@@ -247,6 +216,7 @@ static int cpu_plan(const struct sab_problem *problem, const struct sab_buffer *
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     take_problem(p, problem);
+    p->variant = variants[simd];
     p->scratch = aligned_alloc(64, (size_t)p->threads * sizeof(*p->scratch));
     if (!p->scratch) {
         cpu_free(p);
@@ -256,18 +226,6 @@ static int cpu_plan(const struct sab_problem *problem, const struct sab_buffer *
     return SAB_OK;
 }
 
-static const struct sab_choice simd_choices[SIMD_NR] = {
-    [SIMD_AUTO] = {"auto", "the widest of the following that the processor has", SAB_CHOICE_DEFAULT,
-                   0},
-    [SIMD_OFF] = {"off", "what every processor of its kind has", 0, 0},
-    [SIMD_AVX2] = {"avx2", "AVX2 and FMA", 0, 0},
-    [SIMD_AVX512] = {"avx512", "AVX-512", 0, 0},
-};
-
-static const struct sab_option options[] = {
-    {"simd", "vector instructions to use; choices differ by rounding", simd_choices, SIMD_NR},
-};
-
 extern const struct sab_kernel bsa_fwd_cpu_row;
 
 const struct sab_kernel bsa_fwd_cpu_row = {
@@ -276,8 +234,8 @@ const struct sab_kernel bsa_fwd_cpu_row = {
     .help = "all cores; AVX-512 or AVX2 where present",
     .device = SAB_DEVICE_CPU,
     .targets = "",
-    .options = options,
-    .options_nr = sizeof(options) / sizeof(options[0]),
+    .options = &cpu_simd_option,
+    .options_nr = 1,
     .flags = SAB_KERNEL_DETERMINISTIC,
     .supports = cpu_supports,
     .workspace_size = cpu_workspace_size,

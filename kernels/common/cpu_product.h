@@ -8,8 +8,7 @@
 
 #include <stdint.h>
 
-#include "sab.h"
-#include "schema.h"
+#include "cpu_simd.h"
 
 enum { CPU_TILE = 64 }; /* columns of a product come in whole tiles */
 
@@ -32,12 +31,8 @@ extern const struct cpu_product cpu_product_avx2; /* with FMA */
 extern const struct cpu_product cpu_product_avx512;
 #endif
 
-/* The option `simd` of a kernel that uses a product: its choices, the first is the default. */
-#define CPU_SIMD_NR 4
-extern const struct sab_option cpu_simd_option;
-
-/* Holds the problem's only choice and its threads: SAB_INVALID for what is no choice or thread,
- * SAB_UNSUPPORTED where this processor lacks the instructions; else fills `product`. */
+/* The product of a problem's choice: what cpu_simd_choose() answers, `product` filled where it is
+ * SAB_OK. */
 int cpu_product_choose(const struct sab_problem *problem, const struct cpu_product **product,
                        struct sab_message *msg);
 

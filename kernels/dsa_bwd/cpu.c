@@ -7,59 +7,35 @@
 #    include <omp.h>
 #endif
 
+#include "cpu_simd.h"
 #include "cpu_tile.h"
 #include "row.h"
-#include "schema.h"
 
 #define BLOCK_BYTES (32 << 20) /* of P and dS */
 #define ALIGNMENT   256
 #define PARTS_MAX   16
 
-enum simd { SIMD_AUTO = 0, SIMD_OFF, SIMD_AVX2, SIMD_AVX512, SIMD_NR };
-
-/* The variant of a choice, or NULL where this processor lacks it. */
-static const struct dsa_bwd_variant *variant_of(uint32_t choice)
-{
+static const struct dsa_bwd_variant *const variants[CPU_SIMD_NR] = {
+    [CPU_SIMD_PLAIN] = &dsa_bwd_variant_plain,
 #if defined(__x86_64__)
-    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const int avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                       __builtin_cpu_supports("avx512dq");
-
-    if (avx512 && (choice == SIMD_AUTO || choice == SIMD_AVX512))
-        return &dsa_bwd_variant_avx512;
-    if (avx2 && (choice == SIMD_AUTO || choice == SIMD_AVX2))
-        return &dsa_bwd_variant_avx2;
+    [CPU_SIMD_AVX2] = &dsa_bwd_variant_avx2,
+    [CPU_SIMD_AVX512] = &dsa_bwd_variant_avx512,
 #endif
-    return choice == SIMD_AUTO || choice == SIMD_OFF ? &dsa_bwd_variant_plain : NULL;
-}
+};
 
-static uint32_t choice_of(const struct sab_problem *problem)
-{
-    return problem->choices_nr ? problem->choices[0] : SIMD_AUTO;
-}
-
-/* What the operator's rules leave to a kernel. */
-static int check(const struct sab_problem *problem, unsigned flags, struct sab_message *msg)
+static int check(const struct sab_problem *problem, unsigned flags, enum cpu_simd *simd,
+                 struct sab_message *msg)
 {
     const int status = sab_validate(sab_op_find("dsa_bwd"), problem, SAB_DEVICE_CPU, flags, msg);
 
-    if (status != SAB_OK)
-        return status;
-    if (problem->choices_nr > 1 || choice_of(problem) >= SIMD_NR)
-        return sab_say(msg, SAB_INVALID, "simd is choice %u of %u, expected 0 to %d",
-                       choice_of(problem), problem->choices_nr, SIMD_NR - 1);
-    if (!variant_of(choice_of(problem)))
-        return sab_say(msg, SAB_UNSUPPORTED,
-                       "simd asks for instructions that this processor lacks");
-    if (problem->threads < 1)
-        return sab_say(msg, SAB_INVALID, "threads is %d, expected at least 1", problem->threads);
-    return SAB_OK;
+    return status == SAB_OK ? cpu_simd_choose(problem, simd, msg) : status;
 }
 
 static int cpu_supports(const struct sab_problem *problem, struct sab_message *msg)
 {
-    return check(problem, SAB_VALIDATE_METADATA, msg);
+    enum cpu_simd simd;
+
+    return check(problem, SAB_VALIDATE_METADATA, &simd, msg);
 }
 
 /* The next `bytes` of a workspace; with base NULL, only their place is counted. */
@@ -113,7 +89,7 @@ static void take_sizes(struct dsa_bwd_plan *p, const struct sab_problem *problem
 static int cpu_workspace_size(const struct sab_problem *problem, uint64_t *bytes,
                               struct sab_message *msg)
 {
-    const int status = check(problem, SAB_VALIDATE_METADATA, msg);
+    const int status = cpu_supports(problem, msg);
     struct dsa_bwd_plan p = {0};
 
     *bytes = 0;
@@ -136,13 +112,11 @@ static void take_tensors(struct dsa_bwd_plan *p, const struct sab_problem *probl
     p->lse = t[SAB_T_dsa_bwd_lse].data;
     p->sink = t[SAB_T_dsa_bwd_attn_sink].data;
     p->ids = t[SAB_T_dsa_bwd_topk_idxs].data;
-    if (t[SAB_T_dsa_bwd_topk_length].dtype != SAB_NONE)
-        p->length = t[SAB_T_dsa_bwd_topk_length].data;
+    p->length = sab_data(problem, SAB_T_dsa_bwd_topk_length);
     p->dq = t[SAB_T_dsa_bwd_dq].data;
     p->dkv = t[SAB_T_dsa_bwd_dkv].data;
     p->d_sink = t[SAB_T_dsa_bwd_d_sink].data;
     p->scale = (float)problem->params[SAB_P_dsa_bwd_softmax_scale].f;
-    p->variant = variant_of(choice_of(problem));
     p->threads = problem->threads;
     p->parts = (int)((2 * p->threads + strips - 1) / strips);
     if (p->parts > PARTS_MAX)
@@ -162,7 +136,8 @@ static int cpu_plan(const struct sab_problem *problem, const struct sab_buffer *
                     void **plan, struct sab_message *msg)
 {
     struct dsa_bwd_plan made = {0}, *p;
-    int status = check(problem, SAB_VALIDATE_POINTERS, msg);
+    enum cpu_simd simd;
+    int status = check(problem, SAB_VALIDATE_POINTERS, &simd, msg);
 
     *plan = NULL;
     if (status != SAB_OK)
@@ -174,6 +149,7 @@ static int cpu_plan(const struct sab_problem *problem, const struct sab_buffer *
         return status;
     place(&made, workspace->data);
     take_tensors(&made, problem);
+    made.variant = variants[simd];
     made.tiles = aligned_alloc(64, (size_t)made.threads * sizeof(*made.tiles));
     p = malloc(sizeof(*p));
     if (!made.tiles || !p) {
@@ -263,18 +239,6 @@ static int cpu_launch(void *plan, void *stream, struct sab_message *msg)
     return SAB_OK;
 }
 
-static const struct sab_choice simd_choices[SIMD_NR] = {
-    [SIMD_AUTO] = {"auto", "the widest of the following that the processor has", SAB_CHOICE_DEFAULT,
-                   0},
-    [SIMD_OFF] = {"off", "what every processor of its kind has", 0, 0},
-    [SIMD_AVX2] = {"avx2", "AVX2 and FMA", 0, 0},
-    [SIMD_AVX512] = {"avx512", "AVX-512", 0, 0},
-};
-
-static const struct sab_option options[] = {
-    {"simd", "vector instructions to use; choices differ by rounding", simd_choices, SIMD_NR},
-};
-
 extern const struct sab_kernel dsa_bwd_cpu_row;
 
 const struct sab_kernel dsa_bwd_cpu_row = {
@@ -283,8 +247,8 @@ const struct sab_kernel dsa_bwd_cpu_row = {
     .help = "all cores, sums in a fixed order; AVX-512 or AVX2 where present",
     .device = SAB_DEVICE_CPU,
     .targets = "",
-    .options = options,
-    .options_nr = sizeof(options) / sizeof(options[0]),
+    .options = &cpu_simd_option,
+    .options_nr = 1,
     .flags = SAB_KERNEL_DETERMINISTIC,
     .supports = cpu_supports,
     .workspace_size = cpu_workspace_size,

@@ -2,32 +2,25 @@
 
 #include <string.h>
 
-static void *data_of(const struct sab_problem *problem, uint32_t tensor)
-{
-    const struct sab_tensor *t = &problem->tensors[tensor];
-
-    return t->dtype == SAB_NONE ? NULL : t->data;
-}
-
 static void take_sparse(struct indexer_bwd_call *call, const struct sab_problem *p)
 {
     const struct sab_tensor *ids = &p->tensors[SAB_T_indexer_bwd_sparse_ids];
 
-    call->q = data_of(p, SAB_T_indexer_bwd_sparse_index_q);
-    call->w = data_of(p, SAB_T_indexer_bwd_sparse_weights);
-    call->k = data_of(p, SAB_T_indexer_bwd_sparse_index_k);
-    call->target = data_of(p, SAB_T_indexer_bwd_sparse_target);
-    call->predict = data_of(p, SAB_T_indexer_bwd_sparse_predict);
-    call->slots.ids = data_of(p, SAB_T_indexer_bwd_sparse_ids);
-    call->slots.lengths = data_of(p, SAB_T_indexer_bwd_sparse_length);
+    call->q = sab_data(p, SAB_T_indexer_bwd_sparse_index_q);
+    call->w = sab_data(p, SAB_T_indexer_bwd_sparse_weights);
+    call->k = sab_data(p, SAB_T_indexer_bwd_sparse_index_k);
+    call->target = sab_data(p, SAB_T_indexer_bwd_sparse_target);
+    call->predict = sab_data(p, SAB_T_indexer_bwd_sparse_predict);
+    call->slots.ids = sab_data(p, SAB_T_indexer_bwd_sparse_ids);
+    call->slots.lengths = sab_data(p, SAB_T_indexer_bwd_sparse_length);
     call->slots.slots = ids->shape[ids->rank - 1];
     call->slots.global = p->params[SAB_P_indexer_bwd_sparse_id_space].i != 0;
-    call->grad_loss = data_of(p, SAB_T_indexer_bwd_sparse_grad_loss);
-    call->cu_q = data_of(p, SAB_T_indexer_bwd_sparse_cu_seqlens_q);
-    call->cu_k = data_of(p, SAB_T_indexer_bwd_sparse_cu_seqlens_k);
-    call->dq = data_of(p, SAB_T_indexer_bwd_sparse_d_index_q);
-    call->dw = data_of(p, SAB_T_indexer_bwd_sparse_d_weights);
-    call->dk = data_of(p, SAB_T_indexer_bwd_sparse_d_index_k);
+    call->grad_loss = sab_data(p, SAB_T_indexer_bwd_sparse_grad_loss);
+    call->cu_q = sab_data(p, SAB_T_indexer_bwd_sparse_cu_seqlens_q);
+    call->cu_k = sab_data(p, SAB_T_indexer_bwd_sparse_cu_seqlens_k);
+    call->dq = sab_data(p, SAB_T_indexer_bwd_sparse_d_index_q);
+    call->dw = sab_data(p, SAB_T_indexer_bwd_sparse_d_weights);
+    call->dk = sab_data(p, SAB_T_indexer_bwd_sparse_d_index_k);
     call->dk_f32 = p->tensors[SAB_T_indexer_bwd_sparse_d_index_k].dtype == SAB_F32;
     call->columns = call->slots.slots;
     call->ratio = 1;
@@ -40,20 +33,20 @@ static void take_dense(struct indexer_bwd_call *call, const struct sab_problem *
 {
     const struct sab_tensor *raw = &p->tensors[SAB_T_indexer_bwd_dense_index_raw];
 
-    call->q = data_of(p, SAB_T_indexer_bwd_dense_index_q);
-    call->w = data_of(p, SAB_T_indexer_bwd_dense_weights);
-    call->k = data_of(p, SAB_T_indexer_bwd_dense_index_k);
-    call->attn_raw = data_of(p, SAB_T_indexer_bwd_dense_attn_raw);
-    call->attn_l1norm = data_of(p, SAB_T_indexer_bwd_dense_attn_l1norm);
-    call->index_raw = data_of(p, SAB_T_indexer_bwd_dense_index_raw);
-    call->index_lse = data_of(p, SAB_T_indexer_bwd_dense_index_lse);
-    call->grad_loss = data_of(p, SAB_T_indexer_bwd_dense_grad_loss);
-    call->offsets = data_of(p, SAB_T_indexer_bwd_dense_q_causal_offset);
-    call->cu_q = data_of(p, SAB_T_indexer_bwd_dense_cu_seqlens_q);
-    call->cu_k = data_of(p, SAB_T_indexer_bwd_dense_cu_seqlens_k);
-    call->dq = data_of(p, SAB_T_indexer_bwd_dense_d_index_q);
-    call->dw = data_of(p, SAB_T_indexer_bwd_dense_d_weights);
-    call->dk = data_of(p, SAB_T_indexer_bwd_dense_d_index_k);
+    call->q = sab_data(p, SAB_T_indexer_bwd_dense_index_q);
+    call->w = sab_data(p, SAB_T_indexer_bwd_dense_weights);
+    call->k = sab_data(p, SAB_T_indexer_bwd_dense_index_k);
+    call->attn_raw = sab_data(p, SAB_T_indexer_bwd_dense_attn_raw);
+    call->attn_l1norm = sab_data(p, SAB_T_indexer_bwd_dense_attn_l1norm);
+    call->index_raw = sab_data(p, SAB_T_indexer_bwd_dense_index_raw);
+    call->index_lse = sab_data(p, SAB_T_indexer_bwd_dense_index_lse);
+    call->grad_loss = sab_data(p, SAB_T_indexer_bwd_dense_grad_loss);
+    call->offsets = sab_data(p, SAB_T_indexer_bwd_dense_q_causal_offset);
+    call->cu_q = sab_data(p, SAB_T_indexer_bwd_dense_cu_seqlens_q);
+    call->cu_k = sab_data(p, SAB_T_indexer_bwd_dense_cu_seqlens_k);
+    call->dq = sab_data(p, SAB_T_indexer_bwd_dense_d_index_q);
+    call->dw = sab_data(p, SAB_T_indexer_bwd_dense_d_weights);
+    call->dk = sab_data(p, SAB_T_indexer_bwd_dense_d_index_k);
     call->dk_f32 = p->tensors[SAB_T_indexer_bwd_dense_d_index_k].dtype == SAB_F32;
     call->columns = raw->shape[raw->rank - 1];
     call->ratio = p->params[SAB_P_indexer_bwd_dense_ratio].i;

@@ -2,25 +2,18 @@
 
 #include <string.h>
 
-static void *data_of(const struct sab_problem *problem, uint32_t tensor)
-{
-    const struct sab_tensor *t = &problem->tensors[tensor];
-
-    return t->dtype == SAB_NONE ? NULL : t->data;
-}
-
 static void take_pointers(struct indexer_fwd_call *call, const struct sab_problem *problem)
 {
-    call->q = data_of(problem, SAB_T_indexer_fwd_q);
-    call->k = data_of(problem, SAB_T_indexer_fwd_k);
-    call->w = data_of(problem, SAB_T_indexer_fwd_w);
-    call->q_scale = data_of(problem, SAB_T_indexer_fwd_q_scale);
-    call->k_scale = data_of(problem, SAB_T_indexer_fwd_k_scale);
-    call->offsets = data_of(problem, SAB_T_indexer_fwd_q_causal_offset);
-    call->cu_q = data_of(problem, SAB_T_indexer_fwd_cu_seqlens_q);
-    call->cu_k = data_of(problem, SAB_T_indexer_fwd_cu_seqlens_k);
-    call->scores = data_of(problem, SAB_T_indexer_fwd_scores);
-    call->lse = data_of(problem, SAB_T_indexer_fwd_lse);
+    call->q = sab_data(problem, SAB_T_indexer_fwd_q);
+    call->k = sab_data(problem, SAB_T_indexer_fwd_k);
+    call->w = sab_data(problem, SAB_T_indexer_fwd_w);
+    call->q_scale = sab_data(problem, SAB_T_indexer_fwd_q_scale);
+    call->k_scale = sab_data(problem, SAB_T_indexer_fwd_k_scale);
+    call->offsets = sab_data(problem, SAB_T_indexer_fwd_q_causal_offset);
+    call->cu_q = sab_data(problem, SAB_T_indexer_fwd_cu_seqlens_q);
+    call->cu_k = sab_data(problem, SAB_T_indexer_fwd_cu_seqlens_k);
+    call->scores = sab_data(problem, SAB_T_indexer_fwd_scores);
+    call->lse = sab_data(problem, SAB_T_indexer_fwd_lse);
 }
 
 /* The distance of two rows of a tensor whose last dimension is a row: that of its last outer

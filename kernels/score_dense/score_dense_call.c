@@ -23,29 +23,22 @@ struct places {
 static const struct places indexer_places = PLACES(score_dense_indexer, w, sm_scale);
 static const struct places attention_places = PLACES(score_dense_attention, lse, softmax_scale);
 
-static void *data_of(const struct sab_problem *problem, uint32_t tensor)
-{
-    const struct sab_tensor *t = &problem->tensors[tensor];
-
-    return t->dtype == SAB_NONE ? NULL : t->data;
-}
-
 static void take_pointers(struct indexer_dense *d, const struct sab_problem *problem,
                           const struct places *at)
 {
-    d->q.data = data_of(problem, at->q);
-    d->k.data = data_of(problem, at->k);
-    d->q.exponents = data_of(problem, at->q_scale);
-    d->k.exponents = data_of(problem, at->k_scale);
+    d->q.data = sab_data(problem, at->q);
+    d->k.data = sab_data(problem, at->k);
+    d->q.exponents = sab_data(problem, at->q_scale);
+    d->k.exponents = sab_data(problem, at->k_scale);
     if (d->attention)
-        d->lse = data_of(problem, at->heads);
+        d->lse = sab_data(problem, at->heads);
     else
-        d->w = data_of(problem, at->heads);
-    d->offsets = data_of(problem, at->offsets);
-    d->cu_q = data_of(problem, at->cu_q);
-    d->cu_k = data_of(problem, at->cu_k);
-    d->out = data_of(problem, at->out);
-    d->sums = data_of(problem, at->denom);
+        d->w = sab_data(problem, at->heads);
+    d->offsets = sab_data(problem, at->offsets);
+    d->cu_q = sab_data(problem, at->cu_q);
+    d->cu_k = sab_data(problem, at->cu_k);
+    d->out = sab_data(problem, at->out);
+    d->sums = sab_data(problem, at->denom);
 }
 
 /* The distance of two rows: the stride of the last outer dimension with more than one place. */

@@ -20,25 +20,18 @@ static const struct places indexer_places = PLACES(score_sparse_indexer, w, pred
 static const struct places attention_places =
     PLACES(score_sparse_attention, lse, target, softmax_scale);
 
-static void *data_of(const struct sab_problem *problem, uint32_t tensor)
-{
-    const struct sab_tensor *t = &problem->tensors[tensor];
-
-    return t->dtype == SAB_NONE ? NULL : t->data;
-}
-
 static void take_pointers(struct indexer_sparse *s, const struct sab_problem *problem,
                           const struct places *at)
 {
-    s->q.data = data_of(problem, at->q);
-    s->k.data = data_of(problem, at->k);
+    s->q.data = sab_data(problem, at->q);
+    s->k.data = sab_data(problem, at->k);
     if (s->attention)
-        s->lse = data_of(problem, at->heads);
+        s->lse = sab_data(problem, at->heads);
     else
-        s->w = data_of(problem, at->heads);
-    s->slots.ids = data_of(problem, at->ids);
-    s->slots.lengths = data_of(problem, at->length);
-    s->out = data_of(problem, at->out);
+        s->w = sab_data(problem, at->heads);
+    s->slots.ids = sab_data(problem, at->ids);
+    s->slots.lengths = sab_data(problem, at->length);
+    s->out = sab_data(problem, at->out);
 }
 
 int score_sparse_call_init(struct indexer_sparse *sparse, const struct sab_problem *problem,
