@@ -8,6 +8,7 @@
 
 #include "cuda_check.h"
 #include "mma_args.h"
+#include "tensor_map.h"
 
 struct mma_plan {
     struct bsa_mma_args args;
@@ -63,8 +64,7 @@ int bsa_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer 
     *plan = NULL;
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct mma_plan *p = (struct mma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct mma_plan *p = (struct mma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     status = prepare(p, &call, msg);

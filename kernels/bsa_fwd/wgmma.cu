@@ -9,6 +9,7 @@
 
 #include "cuda_check.h"
 #include "wgmma_args.h"
+#include "tensor_map.h"
 
 struct wgmma_plan {
     struct bsa_wgmma_args args;
@@ -77,8 +78,7 @@ int bsa_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     *plan = NULL;
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     status = prepare(p, &call, problem->multiprocessors, msg);

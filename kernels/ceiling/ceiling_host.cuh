@@ -41,16 +41,10 @@ int prepare(make_fn<Args> make, const char *op, unsigned flags, launch<Args> *to
     return make(to, problem, msg);
 }
 
-/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
 inline int load(const void *kernel, unsigned shared_bytes, sab_message *msg)
 {
-    cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             (int)shared_bytes);
-
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, kernel);
-    return sab_cuda_check(error, "load the kernel of a ceiling", msg);
+    return sab_cuda_check(sab_cuda_load(kernel, (int)shared_bytes), "load the kernel of a ceiling",
+                          msg);
 }
 
 template <class Args>

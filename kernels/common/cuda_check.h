@@ -19,4 +19,17 @@ static inline int sab_cuda_check(cudaError_t error, const char *what, struct sab
                    cudaGetErrorString(error));
 }
 
+/* Makes the driver load a kernel, which cannot happen in a capture, and lets a block have so much
+ * shared memory at launch: plans do this, so that a first launch can be captured. */
+static inline cudaError_t sab_cuda_load(const void *kernel, int shared_bytes)
+{
+    struct cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+
+    return error == cudaSuccess
+               ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      shared_bytes)
+               : error;
+}
+
 #endif

@@ -6,6 +6,7 @@
 
 #include <cudaTypedefs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_check.h"
@@ -65,4 +66,9 @@ int sab_map_encode(CUtensorMap *map, const struct sab_map_shape *shape, struct s
         "the tensor map of %s was refused (driver error %d): sizes %s (fastest first), byte "
         "strides %s",
         shape->name, (int)result, sizes, strides);
+}
+
+void *sab_map_plan_alloc(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }

@@ -32,6 +32,10 @@ struct sab_map_shape {
  * SAB_OK or SAB_FAILED with a message that names the tensor, its sizes and its strides. */
 int sab_map_encode(CUtensorMap *map, const struct sab_map_shape *shape, struct sab_message *msg);
 
+/* Memory for a plan that holds maps, which ask for multiples of 64 bytes where malloc() promises
+ * 16; not zeroed, freed with free(). NULL: no memory. */
+void *sab_map_plan_alloc(size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

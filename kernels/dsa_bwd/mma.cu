@@ -89,11 +89,8 @@ static void fill_args(struct dsa_bwd_mma_args *args, const struct dsa_bwd_call *
 static int load(const struct mma_plan *p, struct sab_message *msg)
 {
     cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncSetAttribute(
-        p->form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
+    cudaError_t error = sab_cuda_load((const void *)p->form->main, (int)p->form->shared_bytes);
 
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, p->form->main);
     if (error == cudaSuccess)
         error = cudaFuncGetAttributes(&attributes, p->finish);
     return sab_cuda_check(error, "load the kernels of dsa_bwd/mma", msg);

@@ -193,11 +193,10 @@ static void (*const survey_forms[2])(const struct dsa_bwd_wgmma_args,
 
 static int load(const struct wgmma_plan *p, struct sab_message *msg)
 {
-    const void *const kernels[] = {
-        (const void *)p->form->main, (const void *)dsa_bwd_finish[p->integers][p->fp16],
-        (const void *)survey_forms[p->fp16], (const void *)dsa_bwd::clear_again};
-    cudaError_t error = cudaFuncSetAttribute(
-        p->form->main, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
+    const void *const kernels[] = {(const void *)dsa_bwd_finish[p->integers][p->fp16],
+                                   (const void *)survey_forms[p->fp16],
+                                   (const void *)dsa_bwd::clear_again};
+    cudaError_t error = sab_cuda_load((const void *)p->form->main, (int)p->form->shared_bytes);
 
     for (const void *kernel : kernels) {
         cudaFuncAttributes attributes;
@@ -220,8 +219,7 @@ int dsa_bwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
                                         SAB_DEVICE_CUDA, msg);
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     *p = {};

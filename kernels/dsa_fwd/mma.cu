@@ -49,18 +49,6 @@ int dsa_fwd_mma_supports(const struct sab_problem *problem, struct sab_message *
     return init_call(&call, problem, SAB_VALIDATE_METADATA, msg);
 }
 
-/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
-static int load_kernel(const struct dsa_fwd_mma_form *form, struct sab_message *msg)
-{
-    cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncSetAttribute(
-        form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, form->shared_bytes);
-
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, form->kernel);
-    return sab_cuda_check(error, "load the kernel of dsa_fwd/mma", msg);
-}
-
 int dsa_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer *workspace,
                      void **plan, struct sab_message *msg)
 {
@@ -69,8 +57,11 @@ int dsa_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer 
 
     (void)workspace;
     *plan = NULL;
-    if (status == SAB_OK)
-        status = load_kernel(choose_form(&call), msg);
+    if (status != SAB_OK)
+        return status;
+    const struct dsa_fwd_mma_form *form = choose_form(&call);
+    status = sab_cuda_check(sab_cuda_load((const void *)form->kernel, form->shared_bytes),
+                            "load the kernel of dsa_fwd/mma", msg);
     if (status != SAB_OK)
         return status;
     struct mma_plan *p = (struct mma_plan *)malloc(sizeof(*p));
@@ -78,7 +69,7 @@ int dsa_fwd_mma_plan(const struct sab_problem *problem, const struct sab_buffer 
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     p->args.c = call;
     p->args.head_blocks = (int32_t)head_blocks(&call);
-    p->form = choose_form(&call);
+    p->form = form;
     p->blocks = (unsigned)(call.rows * p->args.head_blocks);
     *plan = p;
     return SAB_OK;

@@ -77,20 +77,11 @@ static int encode_q(struct dsa_fwd_wgmma_args *args, int heads, struct sab_messa
     return sab_map_encode(&args->q, &shape, msg);
 }
 
-/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
 static int load_kernel(const struct dsa_fwd_wgmma_form *form, struct sab_message *msg)
 {
-    const void *kernel = reinterpret_cast<const void *>(form->kernel);
-    struct cudaFuncAttributes attributes;
-    int status = sab_cuda_check(cudaFuncGetAttributes(&attributes, kernel),
-                                "load the kernel of dsa_fwd/wgmma", msg);
-
-    if (status == SAB_OK)
-        status =
-            sab_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                form->shared_bytes),
-                           "set the shared memory of dsa_fwd/wgmma", msg);
-    return status;
+    return sab_cuda_check(
+        sab_cuda_load(reinterpret_cast<const void *>(form->kernel), form->shared_bytes),
+        "load the kernel of dsa_fwd/wgmma", msg);
 }
 
 /* Adds the launch that serves heads first..end - 1. */
@@ -146,8 +137,7 @@ int dsa_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_buffe
     *plan = NULL;
     if (status != SAB_OK)
         return status;
-    /* the map asks for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     status = prepare(p, &call, problem->multiprocessors, msg);

@@ -48,16 +48,13 @@ const struct indexer_bwd_rows_form *form_of(const struct indexer_bwd_rows_engine
 int load(const struct rows_plan *p, struct sab_message *msg)
 {
     cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncSetAttribute(
-        p->form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->form->shared_bytes);
+    cudaError_t error = sab_cuda_load((const void *)p->form->kernel, (int)p->form->shared_bytes);
 
     /* as many blocks a multiprocessor as there is room for */
     if (error == cudaSuccess)
         error =
             cudaFuncSetAttribute(p->form->kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                  cudaSharedmemCarveoutMaxShared);
-    if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, p->form->kernel);
     if (error == cudaSuccess)
         error = cudaFuncGetAttributes(&attributes, round_sums);
     return sab_cuda_check(error, "load the kernels of the indexer's backward", msg);

@@ -36,8 +36,7 @@ static int prepare(struct mma_plan *plan, const struct indexer_fwd_call *call,
     cudaError_t error;
 
     plan->kernel = kernel_of(call);
-    error = cudaFuncSetAttribute(plan->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 INDEXER_MMA_SHARED_BYTES);
+    error = sab_cuda_load(plan->kernel, INDEXER_MMA_SHARED_BYTES);
     if (error == cudaSuccess)
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
             &resident, plan->kernel, INDEXER_MMA_THREADS, INDEXER_MMA_SHARED_BYTES);

@@ -87,12 +87,9 @@ static int prepare(struct wgmma_plan *plan, struct sab_message *msg)
     if (status != SAB_OK)
         return status;
     plan->kernel = kernel_of(c);
-    /* Also makes the driver load the kernels, so that a first launch can be captured. */
-    status =
-        sab_cuda_check(cudaFuncSetAttribute(reinterpret_cast<const void *>(plan->kernel->kernel),
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            plan->kernel->shared_bytes),
-                       "set the shared memory of indexer_fwd/wgmma", msg);
+    status = sab_cuda_check(sab_cuda_load(reinterpret_cast<const void *>(plan->kernel->kernel),
+                                          plan->kernel->shared_bytes),
+                            "load the kernel of indexer_fwd/wgmma", msg);
     if (status == SAB_OK && c->with_lse)
         status = sab_cuda_check(indexer_lse_prepare(), "load the kernel of lse", msg);
     return status;
@@ -115,8 +112,7 @@ int indexer_fwd_wgmma_plan(const struct sab_problem *problem, const struct sab_b
     *plan = NULL;
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     *p = {};

@@ -226,8 +226,7 @@ int sage_mma_form_plan(const struct sage_mma_form *form, const struct sab_proble
         status = sage_descriptor_check(problem, workspace, &descriptor, msg);
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct mma_plan *p = (struct mma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct mma_plan *p = (struct mma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     p->form = form;

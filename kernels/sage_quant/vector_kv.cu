@@ -55,12 +55,7 @@ static cudaError_t plan_resident(struct vector_plan *p, const struct sab_problem
     /* a head of many blocks takes longer to be brought together; a shorter lag loads ahead further
      */
     p->lag = sage_quant::KV_MOST_LAG - (2 * p->call.blocks <= groups);
-    error = cudaFuncSetAttribute(resident_kernel(p->aligned),
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    if (error != cudaSuccess)
-        return error;
-    struct cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, resident_kernel(p->aligned));
+    return sab_cuda_load(resident_kernel(p->aligned), bytes);
 }
 
 /* Makes the driver load the kernels of the three passes, so that a first launch can be captured. */

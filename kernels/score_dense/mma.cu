@@ -55,8 +55,7 @@ static int prepare(struct mma_plan *plan, const struct indexer_dense *d, int32_t
         return sab_say(msg, SAB_UNSUPPORTED, "q: no kernel for %lld heads of %lld",
                        (long long)d->heads, (long long)d->q.width);
     const void *kernel = reinterpret_cast<const void *>(plan->form->kernel);
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             plan->form->shared_bytes);
+    cudaError_t error = sab_cuda_load(kernel, plan->form->shared_bytes);
     if (error == cudaSuccess)
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, SCORE_MMA_THREADS,
                                                               (size_t)plan->form->shared_bytes);

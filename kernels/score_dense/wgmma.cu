@@ -86,11 +86,9 @@ static int prepare(struct wgmma_plan *plan, const struct indexer_dense *d, int64
     if (status == SAB_OK)
         status = encode(&args->k, "k", &d->k, keys, d->kv_heads, SCORE_KEYS, 1, msg);
     if (status == SAB_OK)
-        status =
-            sab_cuda_check(cudaFuncSetAttribute(reinterpret_cast<const void *>(plan->form->kernel),
-                                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                plan->form->shared_bytes),
-                           "set the shared memory of the dense scores' wgmma kernel", msg);
+        status = sab_cuda_check(sab_cuda_load(reinterpret_cast<const void *>(plan->form->kernel),
+                                              plan->form->shared_bytes),
+                                "load the dense scores' wgmma kernel", msg);
     return status;
 }
 
@@ -129,8 +127,7 @@ int score_dense_wgmma_plan(const struct sab_problem *problem, int attention,
                                     bytes, SCORE_DENSE_WORKSPACE_ALIGNMENT, SAB_DEVICE_CUDA, msg);
     if (status != SAB_OK)
         return status;
-    /* the maps ask for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     status = score_dense_parts_init(&p->parts, &d, keys, bytes > 0 ? workspace->data : NULL, msg);

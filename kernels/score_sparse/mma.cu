@@ -40,14 +40,12 @@ static const struct score_sparse_mma_form *form_of(const struct indexer_sparse *
     return NULL;
 }
 
-/* Sets the kernel up and makes the driver load it, so that a first launch can be captured. */
 static int load_kernel(struct mma_plan *plan, int32_t multiprocessors, struct sab_message *msg)
 {
     const void *kernel = reinterpret_cast<const void *>(plan->form->kernel);
     const int64_t rows = plan->args.d.rows;
     int resident = 0;
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             plan->form->shared_bytes);
+    cudaError_t error = sab_cuda_load(kernel, plan->form->shared_bytes);
 
     if (error == cudaSuccess)
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, SCORE_MMA_THREADS,

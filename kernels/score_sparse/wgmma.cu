@@ -80,11 +80,9 @@ static int prepare(struct wgmma_plan *plan, const struct indexer_sparse *d, int3
     plan->blocks = (unsigned)(d->rows < multiprocessors ? d->rows : multiprocessors);
     int status = encode_q(args, plan->form->heads, msg);
     if (status == SAB_OK)
-        status =
-            sab_cuda_check(cudaFuncSetAttribute(reinterpret_cast<const void *>(plan->form->kernel),
-                                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                plan->form->shared_bytes),
-                           "set the shared memory of the sparse scores' wgmma kernel", msg);
+        status = sab_cuda_check(sab_cuda_load(reinterpret_cast<const void *>(plan->form->kernel),
+                                              plan->form->shared_bytes),
+                                "load the sparse scores' wgmma kernel", msg);
     return status;
 }
 
@@ -105,8 +103,7 @@ int score_sparse_wgmma_plan(const struct sab_problem *problem, int attention, vo
     *plan = NULL;
     if (status != SAB_OK)
         return status;
-    /* the map asks for 64-byte alignment, calloc promises 16 */
-    struct wgmma_plan *p = (struct wgmma_plan *)aligned_alloc(64, (sizeof(*p) + 63) / 64 * 64);
+    struct wgmma_plan *p = (struct wgmma_plan *)sab_map_plan_alloc(sizeof(*p));
     if (!p)
         return sab_say(msg, SAB_FAILED, "no memory for a plan of %zu bytes", sizeof(*p));
     status = prepare(p, &d, problem->multiprocessors, msg);
