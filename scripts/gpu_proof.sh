@@ -7,6 +7,7 @@
 # BUILD (default build-h200) has been built with CUDA for this GPU; OUT (default gpu-proof) gets
 # summary.txt and proof.tar.gz, both renewed after every step, so that a run cut off leaves what it
 # had. A step that fails or outlasts its limit does not end the run; the exit status is 1 then.
+# PATIENCE multiplies the limits, for steps that share the GPU with others (never one that measures).
 #
 # Steps, in the default order:
 #   device truth vectors matrix descriptor_hazards dsa   test programs
@@ -45,8 +46,10 @@ declare -A configs=(
     [pipeline]="300 configs/sage_pipeline.ini"
     [dsa_presets]="560 configs/dsa_presets.ini"
     [dsa_types]="300 configs/dsa_bf16_fp16.ini"
+    [dsa_heads]="400 configs/dsa_heads.ini"
     [dsa_overlap]="300 configs/dsa_overlap.ini"
     [dsa_batches]="300 configs/dsa_batches.ini"
+    [bsa_wgmma]="200 configs/bsa_wgmma.ini"
     [bsa_density]="400 configs/bsa_density.ini"
     [bsa_tail]="200 configs/bsa_tail.ini"
     [bsa_types]="200 configs/bsa_types.ini"
@@ -79,7 +82,7 @@ pack() {
 limited() {
     local seconds=$1 wanted=$2 log=$3 begin=$SECONDS status word=ok
     shift 3
-    timeout -k 10 "$seconds" "$@" >"$work/proof/$log.log" 2>&1
+    timeout -k 10 $((seconds * ${PATIENCE:-1})) "$@" >"$work/proof/$log.log" 2>&1
     status=$?
     if [ $status -ne "$wanted" ]; then
         word="FAILED (due: $wanted)"
