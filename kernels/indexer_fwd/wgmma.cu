@@ -69,7 +69,7 @@ static int encode_scales(CUtensorMap *map, const struct indexer_fwd_call *c,
     for (int i = 0; i < 4; i++) {
         shape.size[i] = i ? 1 : (uint64_t)c->keys;
         shape.stride_bytes[i] = ((uint64_t)c->keys * sizeof(float) + 15) / 16 * 16;
-        shape.box[i] = i ? 1 : INDEXER_KEYS;
+        shape.box[i] = i ? 1 : INDEXER_SCALES_BOX;
     }
     return sab_map_encode(map, &shape, msg);
 }

@@ -39,6 +39,7 @@ template <class P, int HEADS> struct scorer {
     const indexer_wgmma_args &args;
     wgmma_shared<P> &s;
     uint32_t side, key; /* group; the lane's key among 64 */
+    uint32_t scale;     /* place of that key's scale */
     ring_turn<2> q;
     ring_turn<P::STAGES> k;
     float weight[32];
@@ -53,6 +54,7 @@ template <class P, int HEADS> struct scorer {
         const uint32_t t = threadIdx.x % 4;
         const uint32_t first = 2 * NR * side + NR * (t / 2);
 
+        scale = note.scale + key;
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float2 pair =
@@ -83,7 +85,7 @@ template <class P, int HEADS> struct scorer {
     {
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            factor[half] = P::SCALED ? args.items.c.factor * s.k_scale[k.at][64 * half + key]
+            factor[half] = P::SCALED ? args.items.c.factor * s.k_scale[k.at][scale + 64 * half]
                                      : args.items.c.factor;
     }
 

@@ -145,9 +145,9 @@ struct problem {
         c.q_scale = mx ? (const void *)q_exponents.data() : fp8 ? q_scale.data() : nullptr;
         c.k_scale = mx ? (const void *)k_exponents.data() : fp8 ? k_scale.data() : nullptr;
         c.scores = scores.data();
-        args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS};
-        args.k = {k.data(), c.keys, bytes, INDEXER_KEYS};
-        args.k_scale = {k_scale.data(), c.keys, 4, 0};
+        args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS, 0};
+        args.k = {k.data(), c.keys, bytes, INDEXER_KEYS, 0};
+        args.k_scale = {k_scale.data(), c.keys, 4, 0, INDEXER_SCALES_BOX};
     }
 };
 
@@ -222,7 +222,7 @@ template <class P, int HEADS> void wgmma_block(const indexer_wgmma_args &args, u
         });
     } else {
         const uint32_t key = 16 * (warp % 4) + lane / 4 + 8 * (lane % 2);
-        indexer::scorer<P, HEADS> group = {args, s, warp / 4, key, {}, {}, {}, {}, {}, {}};
+        indexer::scorer<P, HEADS> group = {args, s, warp / 4, key, {}, {}, {}, {}, {}, {}, {}};
 
         group.run_all();
     }

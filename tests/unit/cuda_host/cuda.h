@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /* Rows of 128 elements, in boxes of 128 bytes by `box`; or, where `box` is 0, floats in boxes of
- * 128. */
+ * `scalars`, each of which begins at a multiple of 16 bytes. */
 typedef struct CUtensorMap {
     const void *base;
     int64_t rows;
-    int32_t element_bytes, box;
+    int32_t element_bytes, box, scalars;
 } CUtensorMap;
 
 #endif
