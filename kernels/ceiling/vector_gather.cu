@@ -22,27 +22,38 @@ struct rows_args {
     int32_t words, width, picks;
 };
 
-/* The pieces of a stage that a thread copies: which row, and which words of it. */
+/* The pieces of a stage that a thread copies: which row, which words of it, and the row's id, read
+ * a step ahead: waiting for an id before every copy costs a quarter of the rate. */
 struct thread_pieces {
     int row[PIECES], word[PIECES];
+    int32_t id[PIECES];
 };
 
-/* Starts the copies of step `step`, whole rows, into its stage. An empty group keeps the count. */
-__device__ __forceinline__ void fetch(const rows_args &c, const thread_pieces &my, uint8_t *stages,
-                                      int step, int rows)
+__device__ __forceinline__ void read_ids(const rows_args &c, thread_pieces &my, int step, int rows)
 {
     const int32_t *ids = c.ids + static_cast<int64_t>(blockIdx.x) * c.picks + step * rows;
+
+    if (step * rows >= c.picks)
+        return;
+#pragma unroll
+    for (int i = 0; i < PIECES; i++)
+        my.id[i] = __ldg(ids + my.row[i]);
+}
+
+/* Starts the copies of step `step`, whole rows, into its stage. An empty group keeps the count. */
+__device__ __forceinline__ void fetch(const rows_args &c, thread_pieces &my, uint8_t *stages,
+                                      int step, int rows)
+{
     const uint32_t stage = sab::shared_address(stages + (step % STAGES) * STAGE_BYTES);
 
     if (step * rows < c.picks) {
 #pragma unroll
-        for (int i = 0; i < PIECES; i++) {
-            const int64_t id = __ldg(ids + my.row[i]);
+        for (int i = 0; i < PIECES; i++)
             sab::copy_piece(stage + 16 * (threadIdx.x + i * THREADS),
-                            c.src + id * c.words + my.word[i], true);
-        }
+                            c.src + static_cast<int64_t>(my.id[i]) * c.words + my.word[i], true);
     }
     sab::copies_commit();
+    read_ids(c, my, step + 1, rows);
 }
 
 __device__ __forceinline__ void add4(float *to)
@@ -72,6 +83,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(const __grid_constant__
         my.row[i] = piece / (c.words / 4);
         my.word[i] = piece % (c.words / 4) * 4;
     }
+    read_ids(c, my, 0, rows);
     for (int step = 0; step < STAGES - 1; step++)
         fetch(c, my, stages, step, rows);
     for (int step = 0; step < steps; step++) {
