@@ -76,11 +76,9 @@ template <class T, int WIDTH> struct finisher {
             if (g.lane % 4 == 0) {
                 result->sum = sum;
                 result->top = state.top[r];
-                if (g.prefix_open) {
-                    result->prefix_sum = sum;
-                    result->prefix_maximum = state.m[r];
-                }
             }
+            if (g.prefix_open)
+                g.put_prefix(r, sum, state.m[r]);
         }
         asm volatile("bar.sync %0, 64;" : : "r"(9 + g.warp) : "memory");
 #pragma unroll

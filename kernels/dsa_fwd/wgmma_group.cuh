@@ -35,6 +35,16 @@ template <class T, int WIDTH> struct group {
         return info;
     }
 
+    /* What this group knows of row r's prefix: the sum over a quad, and its reference. */
+    __device__ __forceinline__ void put_prefix(int r, float sum, float m) const
+    {
+        if (lane % 4 != 0)
+            return;
+        row_result *result = &shared->results[items % 2][side][16 * warp + 8 * r + lane / 4];
+        result->prefix_sum = sum;
+        result->prefix_maximum = m;
+    }
+
     /* Scores += Q K^T over segments FROM..TO-1, a group of products for each. */
     template <int FROM, int TO>
     __device__ __forceinline__ void multiply_qk(float (&scores)[32], const place &at,

@@ -54,13 +54,20 @@ template <class T, int WIDTH> struct attender {
                 fmaxf(top_before(scores, r, end) * g.args.c.scale_log2, state.m[r]), -FLT_MAX);
             const float sum = quad_sum(state.sum[r] * sab::exp2_approximate(state.m[r] - m) +
                                        sum_before(scores, r, end, g.args.c.scale_log2, m));
-            if (g.lane % 4 == 0) {
-                row_result *result =
-                    &g.shared->results[g.items % 2][g.side][16 * g.warp + 8 * r + g.lane / 4];
-                result->prefix_sum = sum;
-                result->prefix_maximum = m;
-            }
+            g.put_prefix(r, sum, m);
         }
+    }
+
+    /* The prefix ends in the other's tile of which `theirs` tells: closed before the reference moves
+     * to that tile's, which may be far above everything summed so far. */
+    __device__ __forceinline__ void close_before(const tile_info &theirs, const row_state &state)
+    {
+        if (!g.prefix_open || theirs.prefix == DSA_WGMMA_KEYS)
+            return;
+        g.prefix_open = false;
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            g.put_prefix(r, quad_sum(state.sum[r]), fmaxf(state.m[r], -FLT_MAX));
     }
 
     /* From raw scores to weights, sent to the other group; the factor of older sums. */
@@ -177,6 +184,7 @@ template <class T, int WIDTH> struct attender {
         float scores[32];
 
         if (!opens) {
+            close_before(info, state);
             if (info.last)
                 return fold_theirs(o, state);
             info = g.next_info();
@@ -190,7 +198,9 @@ template <class T, int WIDTH> struct attender {
             fold_own(scores, o, state, info);
             if (info.last)
                 return g.template release_v<0>(o, folded);
-            if (g.next_info().last) {
+            const tile_info theirs = g.next_info();
+            close_before(theirs, state);
+            if (theirs.last) {
                 g.template release_v<0>(o, folded);
                 return fold_theirs(o, state);
             }
