@@ -161,7 +161,7 @@ template <class T> struct attender {
             fold_list(list, q, o, state);
             const uint32_t done = shared->progress[my_warp()].chunks;
             last = __shfl_sync(ALL_LANES, shared->lists[done % 2].last, 0) != 0;
-            arrive(&shared->list_empty[done % 2]);
+            sab::warp_arrive(&shared->list_empty[done % 2]);
             __syncwarp();
             shared->progress[my_warp()].chunks = done + 1;
             __syncwarp();
@@ -232,8 +232,8 @@ __device__ __forceinline__ void open_barriers(wgmma_shared *shared)
         sab::barrier_init(&shared->q_empty[i], 4);
     }
     for (int i = 0; i < 2; i++) {
-        sab::barrier_init(&shared->list_full[i], 1);
-        sab::barrier_init(&shared->list_empty[i], readers + 1);
+        sab::barrier_init(&shared->list_full[i], sab::WARP_LANES);
+        sab::barrier_init(&shared->list_empty[i], sab::WARP_LANES * readers + 1);
     }
     sab::barriers_publish();
 }

@@ -275,8 +275,7 @@ struct lister {
             list()->kv_head[lane] = shared->rows[lane].kv_head;
         list()->last = !goes_on(false);
         __syncwarp();
-        if (lane == 0)
-            (void)cuda::ptx::mbarrier_arrive(&shared->list_full[chunks % 2]);
+        sab::warp_arrive(&shared->list_full[chunks % 2]);
         chunks++;
     }
 

@@ -114,6 +114,14 @@ __device__ __forceinline__ void copy_bulk(void *stage, const void *from, uint32_
                  : "memory");
 }
 
+/* Of a barrier that counts the 32 lanes of a warp: each arrives for what it wrote or read itself. An
+ * arrival of one lane behind __syncwarp() orders the same, but racecheck does not see that it does. */
+constexpr uint32_t WARP_LANES = 32;
+__device__ __forceinline__ void warp_arrive(uint64_t *barrier)
+{
+    (void)cuda::ptx::mbarrier_arrive(barrier);
+}
+
 /*
  * A warp has read a stage. The fence stands before the arrival: the barrier alone does not order
  * these generic-proxy reads before the next TMA write, which goes through the async proxy, and

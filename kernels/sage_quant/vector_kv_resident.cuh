@@ -170,7 +170,7 @@ __global__ void KV_RING_BOUNDS sage_quant_kv_vector_resident(
             sab::barrier_init(&group.empty[i], KV_WARPS + 1);
         }
         for (uint64_t &ready : group.ready)
-            sab::barrier_init(&ready, 1);
+            sab::barrier_init(&ready, sab::WARP_LANES);
         sab::barriers_publish();
     }
     __syncthreads();

@@ -341,9 +341,7 @@ __device__ __forceinline__ void await_heads(const quant_kv_call &c, kv_group &gr
         if (note.values)
             *reinterpret_cast<float4 *>(&group.of_head[slot][1][channel]) =
                 make_float4(__frcp_rn(x.x), __frcp_rn(x.y), __frcp_rn(x.z), __frcp_rn(x.w));
-        __syncwarp();
-        if (threadIdx.x % 32 == 0)
-            (void)cuda::ptx::mbarrier_arrive(&group.ready[slot]);
+        sab::warp_arrive(&group.ready[slot]);
     }
 }
 

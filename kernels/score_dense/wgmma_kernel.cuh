@@ -88,6 +88,7 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
     __device__ __forceinline__ void run_all()
     {
         for (;;) {
+            sab::barrier_wait(&s.noted[q.at], q.parity);
             sab::barrier_wait(&s.tiles.q_full[q.at], q.parity);
             const item_note &note = s.note[q.at];
             const uint32_t from = note.from, to = note.to;
@@ -106,7 +107,8 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
                 sab::score_sums<TOKENS, ATTENTION>(sums, x, weight, args.items.factor);
                 put(sums, tile);
             }
-            sab::stage_release(&s.q_empty[q.at], threadIdx.x % 32);
+            cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+            sab::warp_arrive(&s.q_empty[q.at]);
             q.advance();
         }
     }

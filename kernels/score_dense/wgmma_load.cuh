@@ -25,14 +25,16 @@ template <class S> struct wgmma_shared {
     sab::score_tiles<S> tiles;
     float weight[S::Q_SLOTS][S::PAIRS];
     item_note note[S::Q_SLOTS];
-    uint64_t q_empty[S::Q_SLOTS];
+    uint64_t noted[S::Q_SLOTS], q_empty[S::Q_SLOTS];
 };
 
 template <class S> __device__ __forceinline__ void open_barriers(wgmma_shared<S> &s)
 {
     sab::score_open(s.tiles, 1);
-    for (int i = 0; i < S::Q_SLOTS; i++)
-        sab::barrier_init(&s.q_empty[i], 8);
+    for (int i = 0; i < S::Q_SLOTS; i++) {
+        sab::barrier_init(&s.noted[i], sab::WARP_LANES);
+        sab::barrier_init(&s.q_empty[i], 8 * sab::WARP_LANES);
+    }
     sab::barriers_publish();
 }
 
@@ -82,7 +84,7 @@ template <class S, int HEADS, bool ATTENTION> struct loader {
             note.to = to;
             note.adds = index > 0;
         }
-        __syncwarp();
+        sab::warp_arrive(&s.noted[q.at]);
         if (sab::elect_one()) {
             uint64_t *full = &s.tiles.q_full[q.at];
 

@@ -36,7 +36,7 @@ template <class S> __device__ __forceinline__ void open_barriers(wgmma_shared<S>
     sab::score_open(s.tiles, 128);
     for (int i = 0; i < s.NOTES; i++) {
         sab::barrier_init(&s.note_full[i], 1);
-        sab::barrier_init(&s.note_free[i], 8);
+        sab::barrier_init(&s.note_free[i], 8 * sab::WARP_LANES);
     }
     sab::barriers_publish();
 }

@@ -49,9 +49,7 @@ template <int WIDTH, int HEADS, bool ATTENTION> struct scorer {
     {
         sab::barrier_wait(&s.note_full[note.at], note.parity);
         const tile_note got = s.notes[note.at];
-        __syncwarp();
-        if (lane == 0)
-            (void)cuda::ptx::mbarrier_arrive(&s.note_free[note.at]);
+        sab::warp_arrive(&s.note_free[note.at]);
         note.advance();
         return got;
     }

@@ -14,7 +14,7 @@ cd "$work" || exit 1
 # KERNEL LIBRARY CHECKS: `only` in front: no others fail.
 table='
 sound contract only
-misses_tile contract only oracle written
+misses_tile contract only oracle written graph_replay
 all_default contract ambient_stream enqueues
 zeroes_on_default contract ambient_stream
 allocates contract enqueues
