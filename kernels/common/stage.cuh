@@ -114,8 +114,9 @@ __device__ __forceinline__ void copy_bulk(void *stage, const void *from, uint32_
                  : "memory");
 }
 
-/* Of a barrier that counts the 32 lanes of a warp: each arrives for what it wrote or read itself. An
- * arrival of one lane behind __syncwarp() orders the same, but racecheck does not see that it does. */
+/* Of a barrier that counts the 32 lanes of a warp: each arrives for what it wrote or read itself.
+ * An arrival of one lane behind __syncwarp() orders the same, but racecheck does not see that it
+ * does. */
 constexpr uint32_t WARP_LANES = 32;
 __device__ __forceinline__ void warp_arrive(uint64_t *barrier)
 {

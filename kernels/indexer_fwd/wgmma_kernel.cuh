@@ -109,6 +109,7 @@ template <class P, int HEADS> struct scorer {
         const uint32_t lane = threadIdx.x % 32;
         float low[64], high[64];
 
+        sab::barrier_wait(&s.noted[0], 0);
         sab::barrier_wait(&s.q_full[0], 0);
         uint32_t tile = s.note[0].from, to = s.note[0].to;
         if (tile == to)
@@ -131,6 +132,7 @@ template <class P, int HEADS> struct scorer {
             const bool last = ++tile == to;
             if (last) {
                 q.advance();
+                sab::barrier_wait(&s.noted[q.at], q.parity);
                 sab::barrier_wait(&s.q_full[q.at], q.parity);
                 tile = s.note[q.at].from;
                 to = s.note[q.at].to;
@@ -144,8 +146,7 @@ template <class P, int HEADS> struct scorer {
             zero = multiply(low, 0);
             put(high, from + 64, factor[1], zero);
             if (last) {
-                if (lane == 0)
-                    (void)cuda::ptx::mbarrier_arrive(&s.q_empty[item]);
+                sab::warp_arrive(&s.q_empty[item]);
                 take_item();
             }
             sab::wgmma_wait<0>();
@@ -158,8 +159,9 @@ template <class P> __device__ __forceinline__ void open_barriers(wgmma_shared<P>
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
+        sab::barrier_init(&s.noted[i], sab::WARP_LANES);
         sab::barrier_init(&s.q_full[i], 1);
-        sab::barrier_init(&s.q_empty[i], 8); /* computing warps */
+        sab::barrier_init(&s.q_empty[i], 8 * sab::WARP_LANES); /* computing warps */
     }
 #pragma unroll
     for (int i = 0; i < P::STAGES; i++) {

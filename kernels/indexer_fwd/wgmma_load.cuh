@@ -47,7 +47,7 @@ template <class P> struct wgmma_shared {
     float k_scale[P::SCALED ? P::STAGES : 1][P::SCALED ? SCALES_PLACE : 4];
     float weight[2][INDEXER_COLUMNS];
     item_note note[2];
-    uint64_t q_full[2], q_empty[2];
+    uint64_t noted[2], q_full[2], q_empty[2]; /* the item, its queries; both free again */
     uint64_t k_full[P::STAGES], k_empty[P::STAGES];
 };
 static_assert(sizeof(wgmma_shared<fp8>) <= 232448 && sizeof(wgmma_shared<bf16>) <= 232448);
@@ -95,7 +95,7 @@ template <class P, int HEADS> struct loader {
             note.from = from;
             note.to = to;
         }
-        __syncwarp();
+        sab::warp_arrive(&s.noted[q.at]);
         if (sab::elect_one()) {
             const int row = static_cast<int>(first_row) * HEADS;
 

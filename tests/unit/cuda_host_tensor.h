@@ -35,14 +35,14 @@ template <class T> inline T __ldg(const T *from)
 /* Eight bytes, as the device's. A phase ends when all have arrived and all bytes have come. */
 struct host_mbarrier {
     unsigned turn;
-    uint32_t want : 5, left : 5;
-    int32_t bytes : 22;
+    uint32_t want : 9, left : 9;
+    int32_t pieces : 14; /* of 16 bytes, to come */
 };
 static_assert(sizeof(host_mbarrier) == sizeof(uint64_t));
 
 inline void host_settle(host_mbarrier &b)
 {
-    if (b.left > 0 || b.bytes != 0)
+    if (b.left > 0 || b.pieces != 0)
         return;
     b.left = b.want;
     b.turn++;
@@ -77,7 +77,7 @@ inline uint32_t shared_address(const void *at)
 
 inline void barrier_init(uint64_t *at, uint32_t arrivals)
 {
-    *reinterpret_cast<host_mbarrier *>(at) = {0, arrivals & 31, arrivals & 31, 0};
+    *reinterpret_cast<host_mbarrier *>(at) = {0, arrivals & 511, arrivals & 511, 0};
 }
 inline void barriers_publish()
 {
@@ -101,7 +101,7 @@ inline void expect_boxes(uint64_t *at, uint32_t bytes)
 {
     host_mbarrier &b = *reinterpret_cast<host_mbarrier *>(at);
 
-    b.bytes += (int32_t)bytes;
+    b.pieces += (int32_t)bytes / 16;
     (void)cuda::ptx::mbarrier_arrive(at);
 }
 
@@ -130,8 +130,13 @@ inline void ask_box(uint8_t *to, uint64_t *full, const void *map, int x0, int x1
             *swizzled(shared_address(to) + (uint32_t)(128 * row + i)) =
                 x1 + row < m.rows ? base[((int64_t)(x1 + row) * 128 + x0) * m.element_bytes + i]
                                   : 0;
-    b.bytes -= 128 * m.box + 4 * m.scalars;
+    b.pieces -= 8 * m.box + m.scalars / 4;
     host_settle(b);
+}
+constexpr uint32_t WARP_LANES = 32;
+inline void warp_arrive(uint64_t *barrier)
+{
+    (void)cuda::ptx::mbarrier_arrive(barrier);
 }
 inline void stage_release(uint64_t *empty, uint32_t lane)
 {
