@@ -15,6 +15,7 @@
 #   dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense
 #                                            the contract's matrix, every kernel of the operator
 #   quant_check indexer_check score_check    likewise of the quantisers and of the indexer's family
+#   every                                    all checks of every kernel, one or two cases each
 #   doctor check fixture_checks cached quick activities faults   the program
 #   ceilings                                 kept for the steps behind it
 #   descriptors sweep aa twin                what is published
@@ -28,7 +29,7 @@ out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
 [ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards dsa memcheck racecheck synccheck \
     initcheck dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense \
-    quant_check indexer_check score_check doctor check fixture_checks cached quick activities \
+    quant_check indexer_check score_check every doctor check fixture_checks cached quick activities \
     faults ceilings descriptors sweep aa twin
 
 # Steps that are `bench run` of one configuration: the most seconds, and the file.
@@ -176,6 +177,7 @@ step() { # NAME SEED
     quant_check) checked 120 0 "$1" tests/gpu/quant.ini "${numbers[@]}" ;;
     indexer_check) checked 300 0 "$1" tests/gpu/indexer.ini "${numbers[@]}" ;;
     score_check) checked 300 0 "$1" tests/gpu/score.ini "${numbers[@]}" ;;
+    every) checked 560 0 "$1" tests/gpu/every.ini --no-shrink ;;
     check) checked 120 0 check configs/quick.ini ;;
     fixture_checks)
         limited 300 0 fixture_checks "$source_dir/tests/gpu/gpu_check.sh" "$bench" "$build/fixtures"
