@@ -349,14 +349,24 @@ int branch_resolve(struct branch *b, const char *name, const struct branch_reque
     return is_path(name) ? resolve_path(b, name, err) : resolve_ref(b, name, request, err);
 }
 
+/* The same, or the same with a number. */
+static bool is_copy(const char *label, const char *of)
+{
+    const size_t n = strlen(of);
+
+    if (strncmp(label, of, n))
+        return false;
+    return !label[n] || (label[n] == '.' && strspn(label + n + 1, "0123456789") > 0 &&
+                         !label[n + 1 + strspn(label + n + 1, "0123456789")]);
+}
+
 int branch_labels(struct branch *list, size_t nr, struct err *err)
 {
     for (size_t i = 1; i < nr; i++) {
         int copies = 1;
         char label[256];
         for (size_t k = 0; k < i; k++)
-            if (!strncmp(list[k].label, list[i].label, strlen(list[i].label)))
-                copies++;
+            copies += is_copy(list[k].label, list[i].label);
         if (copies == 1)
             continue;
         snprintf(label, sizeof(label), "%s.%d", list[i].label, copies);
