@@ -259,48 +259,109 @@ __device__ __forceinline__ uint32_t pass_share(topk_shared &s, pair_buffer &buff
     }
 }
 
-/* Items of all blocks of the row. */
+/* Items that passed in the row: in all of it, and in the blocks before this one. */
+struct row_count {
+    uint32_t all, before;
+};
+
+/* Behind a barrier of the row that follows what each block says in post[2]. */
 template <bool CLUSTER>
-__device__ __forceinline__ uint32_t items_of_row(topk_shared &s, uint32_t mine, uint32_t cluster)
+__device__ __forceinline__ row_count count_row(topk_shared &s, uint32_t mine, uint32_t cluster)
 {
     if constexpr (!CLUSTER)
-        return mine;
+        return {mine, 0};
     const uint32_t lane = threadIdx.x % 32;
+    const uint32_t nr = lane < cluster ? peer_word(&s.post[2], lane) : 0;
 
-    if (threadIdx.x == 0)
-        s.post[2] = mine;
-    row_barrier<true>();
-    const uint32_t all =
-        __reduce_add_sync(0xffffffffu, lane < cluster ? peer_word(&s.post[2], lane) : 0);
-    row_barrier<true>(); /* before `post` is written again */
-    return all;
+    return {__reduce_add_sync(0xffffffffu, nr),
+            __reduce_add_sync(0xffffffffu, lane < row_rank<true>() ? nr : 0)};
 }
 
+/* What passes of this block's share, and the range of keys and the number of items of the row. */
 template <class T, int THREADS, bool CLUSTER>
-__device__ __forceinline__ share_items pass_row(topk_shared &s, uint8_t *buffer_at, uint32_t bytes,
-                                                const row_share<T> &share, uint32_t k,
-                                                int32_t tie_break, uint32_t cluster, uint32_t &low,
-                                                uint32_t &high)
+__device__ __forceinline__ row_count pass_row(topk_shared &s, pair_buffer &buffer,
+                                              const row_share<T> &share, const sample_plan &plan,
+                                              uint32_t k, int32_t tie_break, uint32_t cluster,
+                                              uint32_t &low, uint32_t &high)
 {
-    pair_buffer buffer = {reinterpret_cast<uint2 *>(buffer_at),
-                          bytes / static_cast<uint32_t>(sizeof(uint2)), 0};
-    uint32_t key = estimate<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer_at), share,
-                                                 k, cluster);
-    uint32_t nr;
+    uint32_t key = estimate<T, THREADS>(s, reinterpret_cast<uint32_t *>(buffer.pairs),
+                                        row_share<T>(share.row, share.length, 0, 1), plan);
 
 #pragma unroll 1
     for (;;) {
-        nr = pass_share<T, THREADS>(s, buffer, share, threshold_at(key), k, tie_break);
-        if (key == 0 || items_of_row<CLUSTER>(s, nr, cluster) >= k)
-            break;
-        key = 0; /* too high: once more, without */
+        const uint32_t nr =
+            pass_share<T, THREADS>(s, buffer, share, threshold_at(key), k, tie_break);
+
+        settle<THREADS>(buffer, nr, low, high);
+        if (threadIdx.x == 0)
+            s.post[2] = nr;
+        find_range<THREADS, CLUSTER>(s, cluster, low, high);
+        const row_count count = count_row<CLUSTER>(s, nr, cluster);
+        if (key == 0 || count.all >= k)
+            return count;
+        key = 0;                /* too high: once more, without */
+        row_barrier<CLUSTER>(); /* before `post` is written again */
     }
-    settle<THREADS>(buffer, nr, low, high);
-    find_range<THREADS, CLUSTER>(s, cluster, low, high);
-    return items_of(buffer, nr, share.length);
+}
+
+/* The items of the row in the first block, which has room for them. */
+template <int THREADS>
+__device__ __forceinline__ void gather(const pair_buffer &buffer, const row_count &count)
+{
+    if (row_rank<true>() != 0)
+        for (uint32_t i = threadIdx.x; i < buffer.settled; i += THREADS)
+            peer_store(&buffer.pairs[count.before + i], 0, buffer.pairs[i]);
+    row_barrier<true>();
 }
 
 /* ---- rows ---- */
+
+/* The best k of the items go out. Where several blocks have them, their shared memory has to stay
+ * until all of them are behind it. */
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ void finish_row(const topk_args &args, topk_shared &s,
+                                           const share_items &items, uint32_t low, uint32_t high)
+{
+    const indexer_topk_call &c = args.c;
+    const uint32_t cluster = CLUSTER ? args.cluster : 1;
+    const selection chosen = select_items<THREADS, CLUSTER>(
+        s, cluster, items, low, high, static_cast<uint32_t>(c.slots), c.tie_break);
+
+    write_selected<T, THREADS, CLUSTER>(s, c, row_results<T>(c, block_number() / args.cluster),
+                                        items, chosen, cluster);
+    row_barrier<CLUSTER>();
+}
+
+template <class T, int THREADS, bool CLUSTER>
+__device__ __forceinline__ void serve_long_row(const topk_args &args, topk_shared &s,
+                                               uint8_t *buffer_at, const row_share<T> &share)
+{
+    const uint32_t cluster = CLUSTER ? args.cluster : 1;
+    const uint32_t k = static_cast<uint32_t>(args.c.slots);
+    const sample_plan plan = plan_sample<T, THREADS>(share.length, k, args.buffer_bytes);
+    share_items items;
+    uint32_t low, high;
+
+    if (!plan.fits && share.most(cluster) * sizeof(uint32_t) <= args.buffer_bytes) {
+        items = load_share<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer_at), share,
+                                                cluster, low, high);
+    } else {
+        pair_buffer buffer = {reinterpret_cast<uint2 *>(buffer_at),
+                              args.buffer_bytes / static_cast<uint32_t>(sizeof(uint2)), 0};
+        const row_count count = pass_row<T, THREADS, CLUSTER>(s, buffer, share, plan, k,
+                                                              args.c.tie_break, cluster, low, high);
+
+        items = items_of(buffer, buffer.settled, share.length);
+        if (CLUSTER && count.all <= buffer.capacity) {
+            gather<THREADS>(buffer, count);
+            items.nr = count.all;
+            if (row_rank<CLUSTER>() == 0)
+                finish_row<T, THREADS, false>(args, s, items, low, high);
+            return;
+        }
+    }
+    finish_row<T, THREADS, CLUSTER>(args, s, items, low, high);
+}
 
 template <class T, int THREADS, bool CLUSTER>
 __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s, uint8_t *buffer)
@@ -308,25 +369,17 @@ __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s,
     const indexer_topk_call &c = args.c;
     const uint32_t cluster = CLUSTER ? args.cluster : 1, rank = row_rank<CLUSTER>();
     const uint32_t number = block_number() / cluster;
-    const uint32_t k = static_cast<uint32_t>(c.slots);
     const uint32_t length = static_cast<uint32_t>(indexer_topk_length(&c, number));
-    uint32_t low, high;
 
-    if (length <= k) {
+    if (length <= static_cast<uint32_t>(c.slots)) {
         write_short<T>(c, row_results<T>(c, number), length, rank, cluster);
         return;
     }
     const row_share<T> share(row_results<T>(c, number).row, length, rank, cluster);
-    const bool stays = share.most(cluster) * sizeof(uint32_t) <= args.buffer_bytes;
-    const share_items items =
-        stays ? load_share<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer), share,
-                                                cluster, low, high)
-              : pass_row<T, THREADS, CLUSTER>(s, buffer, args.buffer_bytes, share, k, c.tie_break,
-                                              cluster, low, high);
-    const selection chosen =
-        select_items<THREADS, CLUSTER>(s, cluster, items, low, high, k, c.tie_break);
-    write_selected<T, THREADS, CLUSTER>(s, c, row_results<T>(c, block_number() / cluster), items,
-                                        chosen, cluster);
+    if constexpr (CLUSTER) /* while a sample is looked at */
+        for (uint32_t v = 8 * threadIdx.x; v < share.nr; v += 8 * THREADS)
+            prefetch_line(share.vectors + v);
+    serve_long_row<T, THREADS, CLUSTER>(args, s, buffer, share);
 }
 
 /* All that a block does, in its shared memory. */
@@ -339,12 +392,10 @@ __device__ __forceinline__ void serve_block(const topk_args &args, uint8_t *shar
         s.bins[i] = 0;
     __syncthreads();
     serve_row<T, THREADS, CLUSTER>(args, s, shared + TOPK_ROOM);
-    if constexpr (CLUSTER)
-        row_barrier<true>(); /* others may still be reading here */
 }
 
 template <class T, int THREADS, bool CLUSTER>
-__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 1)
+__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 2)
     indexer_topk_vector(const __grid_constant__ topk_args args)
 {
     extern __shared__ __align__(16) uint8_t shared[];
