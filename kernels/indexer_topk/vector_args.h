@@ -10,8 +10,8 @@
 enum {
     TOPK_BINS = 2048,          /* of a histogram: 11 bits a pass */
     TOPK_NARROW = 256,         /* threads of a block */
-    TOPK_BLOCKS = 3,           /* of a multiprocessor that the compiler has to leave room for; four
-                                  of the kernel without clusters fit */
+    TOPK_BLOCKS = 3,           /* of a multiprocessor that the compiler has to leave room for; on an
+                                  H200 four fit */
     TOPK_WIDE = 512,           /* where rows are few */
     TOPK_CLUSTER = 16,         /* most blocks of a row; more than 8 are not portable */
     TOPK_SHARE = 2048,         /* a block has at least so many columns, where a row has several */

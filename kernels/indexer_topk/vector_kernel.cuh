@@ -95,26 +95,59 @@ __device__ __forceinline__ uint32_t next_places(uint32_t *given, bool mine)
     return __shfl_sync(0xffffffffu, from, 0) + __popc(all & ((1u << lane) - 1));
 }
 
+constexpr int BATCH = 4; /* elements of a thread that get their places at once */
+
+/* put(place, i) for those of a warp's elements that is(i) is true of; `given` counts places. */
+template <class Is, class Put>
+__device__ __forceinline__ void place_batch(uint32_t *given, const Is &is, const Put &put)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t votes[BATCH], all = 0, from = 0;
+
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+        votes[i] = __ballot_sync(0xffffffffu, is(i));
+        all += __popc(votes[i]);
+    }
+    if (all == 0)
+        return;
+    if (lane == 0)
+        from = atomicAdd(given, all);
+    from = __shfl_sync(0xffffffffu, from, 0);
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+        if (votes[i] >> lane & 1)
+            put(from + __popc(votes[i] & ((1u << lane) - 1)), i);
+        from += __popc(votes[i]);
+    }
+}
+
 /* f(place, key, id) for what is selected of this block's items; each in one place below `take` of
  * ties, and of the rest. Zero `wins` and `ties`, or what other blocks have, come before. */
 template <int THREADS, class F>
 __device__ __forceinline__ void for_selected(topk_shared &s, const share_items &items,
-                                             const selection &chosen, int32_t tie_break, uint32_t i,
-                                             const F &f)
+                                             const selection &chosen, int32_t tie_break, const F &f)
 {
-    const bool there = i < items.nr;
-    const uint2 item = there ? items.at(i) : make_uint2(0, 0);
-    const bool win = there && wins(chosen, item.x, item.y, tie_break);
-    const uint32_t place = next_places(&s.wins, win);
+#pragma unroll 1
+    for (uint32_t from = threadIdx.x; from / 32 * 32 < items.nr; from += BATCH * THREADS) {
+        uint2 item[BATCH];
 
-    if (win)
-        f(place, item.x, item.y);
-    if (chosen.tie == 0 || chosen.id_from != 0)
-        return;
-    const bool draw = there && draws(chosen, item.x);
-    const uint32_t drawn = next_places(&s.ties, draw);
-    if (draw && drawn < chosen.take)
-        f(chosen.above + drawn, item.x, item.y);
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) /* none has key 0 */
+            item[i] =
+                from + i * THREADS < items.nr ? items.at(from + i * THREADS) : make_uint2(0, 0);
+        place_batch(
+            &s.wins, [&](int i) { return wins(chosen, item[i].x, item[i].y, tie_break); },
+            [&](uint32_t place, int i) { f(place, item[i].x, item[i].y); });
+        if (chosen.tie == 0 || chosen.id_from != 0)
+            continue;
+        place_batch(
+            &s.ties, [&](int i) { return draws(chosen, item[i].x); },
+            [&](uint32_t place, int i) {
+                if (place < chosen.take)
+                    f(chosen.above + place, item[i].x, item[i].y);
+            });
+    }
 }
 
 /* In a cluster, places begin behind those of the blocks before. */
@@ -162,10 +195,9 @@ __device__ __forceinline__ void write_selected(topk_shared &s, const indexer_top
             s.wins = s.ties = 0;
         __syncthreads();
     }
-    for (uint32_t i = threadIdx.x; i / 32 * 32 < items.nr; i += THREADS)
-        for_selected<THREADS>(
-            s, items, chosen, c.tie_break, i,
-            [&](uint32_t place, uint32_t key, uint32_t id) { to.put(place, key, id); });
+    for_selected<THREADS>(
+        s, items, chosen, c.tie_break,
+        [&](uint32_t place, uint32_t key, uint32_t id) { to.put(place, key, id); });
 }
 
 /* ---- a share that passes ---- */
@@ -284,8 +316,10 @@ __device__ __forceinline__ row_count pass_row(topk_shared &s, pair_buffer &buffe
                                               uint32_t k, int32_t tie_break, uint32_t cluster,
                                               uint32_t &low, uint32_t &high)
 {
-    uint32_t key = estimate<T, THREADS>(s, reinterpret_cast<uint32_t *>(buffer.pairs),
-                                        row_share<T>(share.row, share.length, 0, 1), plan);
+    uint32_t key = !plan.worth
+                       ? 0
+                       : estimate<T, THREADS>(s, reinterpret_cast<uint32_t *>(buffer.pairs),
+                                              row_share<T>(share.row, share.length, 0, 1), plan);
 
 #pragma unroll 1
     for (;;) {
@@ -316,6 +350,13 @@ __device__ __forceinline__ void gather(const pair_buffer &buffer, const row_coun
 
 /* ---- rows ---- */
 
+/* Vectors on their way to the L2 while the sample is looked at. */
+template <int THREADS> __device__ __forceinline__ void prefetch(const uint4 *vectors, uint32_t nr)
+{
+    for (uint32_t i = 8 * threadIdx.x; i < nr; i += 8 * THREADS)
+        prefetch_line(vectors + i);
+}
+
 /* The best k of the items go out. Where several blocks have them, their shared memory has to stay
  * until all of them are behind it. */
 template <class T, int THREADS, bool CLUSTER>
@@ -342,25 +383,26 @@ __device__ __forceinline__ void serve_long_row(const topk_args &args, topk_share
     share_items items;
     uint32_t low, high;
 
-    if (!plan.fits && share.most(cluster) * sizeof(uint32_t) <= args.buffer_bytes) {
-        items = load_share<T, THREADS, CLUSTER>(s, reinterpret_cast<uint32_t *>(buffer_at), share,
-                                                cluster, low, high);
+    if (!CLUSTER && !plan.fits && share.most(1) * sizeof(uint32_t) <= args.buffer_bytes) {
+        items =
+            load_share<T, THREADS>(s, reinterpret_cast<uint32_t *>(buffer_at), share, low, high);
     } else {
         pair_buffer buffer = {reinterpret_cast<uint2 *>(buffer_at),
                               args.buffer_bytes / static_cast<uint32_t>(sizeof(uint2)), 0};
         const row_count count = pass_row<T, THREADS, CLUSTER>(s, buffer, share, plan, k,
                                                               args.c.tie_break, cluster, low, high);
 
-        items = items_of(buffer, buffer.settled, share.length);
-        if (CLUSTER && count.all <= buffer.capacity) {
-            gather<THREADS>(buffer, count);
-            items.nr = count.all;
-            if (row_rank<CLUSTER>() == 0)
-                finish_row<T, THREADS, false>(args, s, items, low, high);
+        if (CLUSTER && count.all > buffer.capacity) {
+            finish_row<T, THREADS, true>(args, s, items_of(buffer, buffer.settled, share.length),
+                                         low, high);
             return;
         }
+        if constexpr (CLUSTER)
+            gather<THREADS>(buffer, count);
+        items = items_of(buffer, count.all, share.length);
     }
-    finish_row<T, THREADS, CLUSTER>(args, s, items, low, high);
+    if (row_rank<CLUSTER>() == 0)
+        finish_row<T, THREADS, false>(args, s, items, low, high);
 }
 
 template <class T, int THREADS, bool CLUSTER>
@@ -376,9 +418,7 @@ __device__ __forceinline__ void serve_row(const topk_args &args, topk_shared &s,
         return;
     }
     const row_share<T> share(row_results<T>(c, number).row, length, rank, cluster);
-    if constexpr (CLUSTER) /* while a sample is looked at */
-        for (uint32_t v = 8 * threadIdx.x; v < share.nr; v += 8 * THREADS)
-            prefetch_line(share.vectors + v);
+    prefetch<THREADS>(share.vectors, CLUSTER ? share.nr : min(share.nr, 8u * THREADS));
     serve_long_row<T, THREADS, CLUSTER>(args, s, buffer, share);
 }
 
@@ -394,8 +434,14 @@ __device__ __forceinline__ void serve_block(const topk_args &args, uint8_t *shar
     serve_row<T, THREADS, CLUSTER>(args, s, shared + TOPK_ROOM);
 }
 
+/* Of a multiprocessor, that the compiler has to leave room for. */
+template <class T, int THREADS>
+constexpr int blocks = THREADS == TOPK_NARROW             ? TOPK_BLOCKS
+                       : sizeof(typename T::element) == 4 ? 2
+                                                          : 1;
+
 template <class T, int THREADS, bool CLUSTER>
-__global__ void __launch_bounds__(THREADS, THREADS == TOPK_NARROW ? TOPK_BLOCKS : 2)
+__global__ void __launch_bounds__(THREADS, blocks<T, THREADS>)
     indexer_topk_vector(const __grid_constant__ topk_args args)
 {
     extern __shared__ __align__(16) uint8_t shared[];

@@ -36,17 +36,17 @@ __device__ __forceinline__ void load_keys(uint32_t *keys, uint32_t at, const uin
             make_uint4(key[i], key[i + 1], key[i + 2], key[i + 3]);
 }
 
-/* Keys of the share, and their range over the row. */
-template <class T, int THREADS, bool CLUSTER>
+/* Keys of a row, and their range. */
+template <class T, int THREADS>
 __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys,
-                                                  const row_share<T> &share, uint32_t cluster,
-                                                  uint32_t &low, uint32_t &high)
+                                                  const row_share<T> &share, uint32_t &low,
+                                                  uint32_t &high)
 {
     const uint32_t nr = share.nr * T::VECTOR, all = nr + share.edges;
 
     low = 0xffffffffu;
     high = 0;
-#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 8 / T::VECTOR)
+#pragma unroll(16 / T::VECTOR)
     for (uint32_t v = threadIdx.x; v < share.nr; v += THREADS)
         load_keys<T>(keys, v, share.vectors + v, low, high);
     if (threadIdx.x < share.edges) {
@@ -58,7 +58,7 @@ __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys
     }
     if (threadIdx.x < 3)
         keys[all + threadIdx.x] = 0;
-    find_range<THREADS, CLUSTER>(s, cluster, low, high);
+    find_range<THREADS, false>(s, 1, low, high);
     return {keys,        nullptr, all, nr, share.first_id, share.head, share.length - share.edges,
             share.length};
 }
@@ -69,7 +69,8 @@ __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys
  * which reach it. */
 struct sample_plan {
     uint32_t shift, rank;
-    bool fits; /* what passes is expected to have room, so that it is worth more than to keep all */
+    bool worth; /* the row is long enough for one */
+    bool fits;  /* what passes is expected to have room, which is better than to keep all */
 };
 
 /* The smallest sample for which what passes has room: of the sample, as many as their share plus
@@ -80,7 +81,7 @@ __device__ __forceinline__ sample_plan plan_sample(uint32_t length, uint32_t k, 
 {
     constexpr uint32_t one = THREADS * T::VECTOR;
     const float capacity = static_cast<float>(bytes / sizeof(uint2));
-    sample_plan plan = {0, 0, false};
+    sample_plan plan = {0, 0, length >= 4 * one, false};
 
 #pragma unroll 1
     for (;; plan.shift++) {
@@ -93,7 +94,8 @@ __device__ __forceinline__ sample_plan plan_sample(uint32_t length, uint32_t k, 
         if (plan.fits || (one << plan.shift) >= TOPK_SAMPLE)
             break;
     }
-    plan.fits = plan.fits && length >= 4 * one && (one << plan.shift) * sizeof(uint32_t) <= bytes;
+    plan.worth = plan.worth && (one << plan.shift) * sizeof(uint32_t) <= bytes;
+    plan.fits = plan.fits && plan.worth;
     return plan;
 }
 

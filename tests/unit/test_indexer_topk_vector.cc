@@ -306,9 +306,9 @@ template <class T, int THREADS, bool CLUSTER> void hold(const form &f, const pro
 /* ---- tests ---- */
 
 const form stays = {"a block, keys stay", 1, 16384}, passes = {"a block, values pass", 1, 16384};
-const form few_stay = {"a cluster, keys stay", 4, 16384};
+const form few_stay = {"a cluster, all pass", 4, 24000};
 const form few_pass = {"a cluster, values pass", 2, 16384};
-const form wide_stay = {"wide blocks, keys stay", 2, 16384};
+const form wide_stay = {"wide blocks, all pass", 2, 24000};
 const form wide_pass = {"wide blocks, values pass", 2, 20480};
 const form gathered = {"a cluster, values pass to one block", 4, 24000};
 const form wide_gathered = {"wide blocks, values pass to one", 4, 24000};
