@@ -94,6 +94,13 @@ __device__ __forceinline__ uint4 load_vector(const uint4 *from)
     return x;
 }
 
+/* The same number: what follows from it is not worth registers before. */
+__device__ __forceinline__ uint32_t anew(uint32_t x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Read anew each time: what follows from it is not worth registers meanwhile. */
 __device__ __forceinline__ uint32_t block_number()
 {

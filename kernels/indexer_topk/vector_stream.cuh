@@ -1,9 +1,9 @@
 /*
- * vector_stream.cuh - the ways of a share onto the chip. One that fits stays whole. Of a longer one
- * those elements pass that may belong to the best: a sample of the row gives a threshold that
- * somewhat more than k elements reach. Where more pass than fit, the best k of the buffer are kept
- * and raise the threshold. Whether at least k passed is known at the end, so that the result is
- * exact whatever the sample was like.
+ * vector_stream.cuh - the ways of a row onto the chip. Those elements pass that may belong to the
+ * best: a sample of the row gives a threshold that somewhat more than k elements reach. Where more
+ * pass than fit, the best k of the buffer are kept and raise the threshold. Whether at least k
+ * passed is known at the end, so that the result is exact whatever the sample was like. A row of
+ * which most would pass stays whole.
  */
 #ifndef INDEXER_TOPK_VECTOR_STREAM_CUH
 #define INDEXER_TOPK_VECTOR_STREAM_CUH
@@ -13,7 +13,7 @@
 namespace topk
 {
 
-/* ---- a share that stays ---- */
+/* ---- a row that stays ---- */
 
 /* The keys of one vector, whose range grows. */
 template <class T>
@@ -165,7 +165,8 @@ struct pair_buffer {
 };
 
 /* Four vectors of fp32, or two of 16-bit elements, of each lane of a warp. */
-constexpr int GROUP = 16; /* elements of a lane */
+constexpr int GROUP = 16;     /* elements of a lane */
+constexpr uint32_t AHEAD = 2; /* groups of a warp that are on their way to the L2 meanwhile */
 
 template <class T> struct group_place {
     static constexpr int LOADS = GROUP / T::VECTOR;
@@ -177,6 +178,14 @@ template <class T> struct group_place {
         for (int i = 0; i < LOADS; i++)
             if (first + 32 * i < share.nr)
                 raw[i] = load_vector(share.vectors + first + 32 * i);
+    }
+    /* The lines of another group, which begins `by` vectors further on, if there is one. */
+    __device__ __forceinline__ void prefetch(const row_share<T> &share, uint32_t by) const
+    {
+        const uint32_t lane = threadIdx.x % 32, line = first - lane + by + 8 * lane;
+
+        if (lane < 32 * LOADS / 8 && line < share.nr)
+            prefetch_line(share.vectors + line);
     }
     __device__ __forceinline__ uint32_t present(const row_share<T> &share) const
     {
@@ -216,7 +225,7 @@ __device__ __forceinline__ bool reserve(topk_shared &s, uint32_t capacity, uint3
 
 /* Groups of a warp from `next` on, until none is left or the buffer is full. Returns the group to
  * go on with. Groups with preferred ids come first. */
-template <class T, int THREADS>
+template <class T, int THREADS, bool CLUSTER>
 __device__ __forceinline__ uint32_t pass_groups(topk_shared &s, const pair_buffer &buffer,
                                                 const row_share<T> &share, const threshold &at,
                                                 int32_t tie_break, uint32_t groups, uint32_t next)
@@ -234,6 +243,8 @@ __device__ __forceinline__ uint32_t pass_groups(topk_shared &s, const pair_buffe
         uint32_t mask = 0, place = 0;
 
         now.load(raw, share);
+        if constexpr (!CLUSTER) /* there, all of the share is on its way */
+            now.prefetch(share, descending ? 0 - AHEAD * warps * vectors : AHEAD * warps * vectors);
         const uint32_t lowest = share.first_id + group * vectors * T::VECTOR;
         const uint32_t best =
             id_rank(descending ? lowest + vectors * T::VECTOR - 1 : lowest, tie_break);

@@ -77,6 +77,10 @@ inline uint4 load_vector(const uint4 *from)
 {
     return *from;
 }
+inline uint32_t anew(uint32_t x)
+{
+    return x;
+}
 inline uint32_t block_number()
 {
     return host.first_block + host.current->rank;
