@@ -16,13 +16,14 @@
  *   then         radix search for the k-th key, for the last id among equals where the tie rule
  *                asks for it, and what is selected goes out in runs
  *
- * What counts in a histogram costs most: about 1.2 clocks of a multiprocessor an element where most
- * fall into a few bins, as those of a sample do (H200: 10700 clocks a row where all 8192 keys of
- * a row were counted, 5000 where 4096 of a sample and 1400 that passed were). Hence the small
- * sample. Memory gives 0.225 clocks an element of fp32 (4.65 TB/s); one that is passed over takes
- * about 7 lanes' instructions, 0.055 clocks. Predicted for a row of 8192, k 1024: 1024 and about
- * 1400 counted, 3000 to 5000 clocks; for a single row of 131072 on 16 blocks: 6 us, of which the
- * first block's own part is 2.
+ * An element that is kept costs most: times on an H200 (at an assumed 1.755 GHz) were 10700 clocks
+ * of a multiprocessor for a row of which all 8192 keys were kept, and about 5000 beyond reading for
+ * one of which 4096 were in the sample and 1400 passed: about 1 clock each. Whether counting in a
+ * few bins or the walk over all of them at the end takes it has not been measured apart; a small
+ * sample makes both shorter. Memory gives 0.225 clocks an element of fp32 (4.65 TB/s); one that is
+ * passed over takes about 7 lanes' instructions, 0.055 clocks. Predicted, not measured: 3000 to
+ * 5000 clocks for a row of 8192 with k 1024; 6 us for a single row of 131072 on 16 blocks, of which
+ * the first block's own part is 2.
  */
 #ifndef INDEXER_TOPK_VECTOR_KERNEL_CUH
 #define INDEXER_TOPK_VECTOR_KERNEL_CUH
