@@ -10,15 +10,15 @@
 enum {
     TOPK_BINS = 2048,          /* of a histogram: 11 bits a pass */
     TOPK_NARROW = 256,         /* threads of a block */
-    TOPK_BLOCKS = 3,           /* of a multiprocessor that the compiler has to leave room for; four
-                                  of the kernel without clusters fit */
-    TOPK_WIDE = 512,           /* one block a multiprocessor, where rows are few */
+    TOPK_BLOCKS = 3,           /* of a multiprocessor that the compiler has to leave room for; on an
+                                  H200 four fit */
+    TOPK_WIDE = 512,           /* where rows are few */
     TOPK_CLUSTER = 16,         /* most blocks of a row; more than 8 are not portable */
     TOPK_SHARE = 2048,         /* a block has at least so many columns, where a row has several */
-    TOPK_SAMPLE = 4096,        /* elements that a row's estimate rests on */
+    TOPK_SAMPLE = 4096,        /* most elements that a row's threshold rests on */
     TOPK_ROOM = 12544,         /* bytes of histograms and the like before a block's elements */
     TOPK_PASSING = 43 * 1024,  /* bytes of elements of a narrow block: with them four fit */
-    TOPK_STAYING = 160 * 1024, /* most bytes of a wide block */
+    TOPK_GATHERED = 64 * 1024, /* the same of a wide block: two fit; what passes of a whole row */
 };
 
 struct topk_args {

@@ -16,11 +16,13 @@ int indexer_topk_vector_call_init(struct indexer_topk_call *call, const struct s
     return indexer_topk_call_check_arch(problem, INDEXER_TOPK_VECTOR_TARGETS, msg);
 }
 
-/* Bytes of a block's elements: what its share needs where all of it may stay. */
+/* Bytes of a block's elements: what its share needs where all of it may stay; in a cluster as much
+ * as there is, because one block takes what passes of the whole row. */
 static struct topk_form form_of(const struct indexer_topk_call *c, uint32_t cluster,
                                 uint32_t threads, int64_t most)
 {
-    const int64_t share = (c->columns / cluster + 128) * (int64_t)sizeof(uint32_t);
+    const int64_t keys = (c->columns + 128) * (int64_t)sizeof(uint32_t);
+    const int64_t share = cluster > 1 ? most : keys;
     struct topk_form form = {cluster, threads, 0, 0};
 
     form.buffer_bytes = (uint32_t)(share < most ? (share + 15) / 16 * 16 : most / 16 * 16);
@@ -32,7 +34,7 @@ int topk_forms(const struct indexer_topk_call *call, int64_t multiprocessors, in
                struct topk_form forms[TOPK_FORMS])
 {
     const int64_t room = shared_most - TOPK_ROOM;
-    const int64_t wide = room < TOPK_STAYING ? room : TOPK_STAYING;
+    const int64_t wide = room < TOPK_GATHERED ? room : TOPK_GATHERED;
     int nr = 0;
 
     for (uint32_t cluster = TOPK_CLUSTER; cluster > 1; cluster /= 2) {

@@ -68,6 +68,21 @@ __device__ __forceinline__ uint4 peer_words(const uint32_t *mine, uint32_t rank)
     return x;
 }
 
+/* To the place in block `rank` that `mine` has in this one; seen there behind a barrier. */
+__device__ __forceinline__ void peer_store(uint2 *mine, uint32_t rank, uint2 x)
+{
+    asm volatile("st.shared::cluster.v2.u32 [%0], {%1, %2};"
+                 :
+                 : "r"(peer_address(mine, rank)), "r"(x.x), "r"(x.y)
+                 : "memory");
+}
+
+/* A line of 128 bytes, on its way to the L2. */
+__device__ __forceinline__ void prefetch_line(const void *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(from));
+}
+
 /* Read once: nothing is left in the L1. */
 __device__ __forceinline__ uint4 load_vector(const uint4 *from)
 {
@@ -76,6 +91,13 @@ __device__ __forceinline__ uint4 load_vector(const uint4 *from)
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                  : "l"(from));
+    return x;
+}
+
+/* The same number: what follows from it is not worth registers before. */
+__device__ __forceinline__ uint32_t anew(uint32_t x)
+{
+    asm volatile("" : "+r"(x));
     return x;
 }
 

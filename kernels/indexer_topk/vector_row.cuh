@@ -86,12 +86,13 @@ template <class T> struct row_share {
         first_id = head + begin * T::VECTOR;
         edges = rank == 0 ? length - all * T::VECTOR : 0;
     }
-    /* Shares begin at multiples of 64 bytes from the first vector. */
+    /* Shares begin at multiples of 64 bytes from the first vector. Clusters are powers of two. */
     static __device__ __forceinline__ uint32_t cut(uint32_t all, uint32_t rank, uint32_t cluster)
     {
         if (rank == cluster)
             return all;
-        return static_cast<uint32_t>(static_cast<uint64_t>(all) * rank / cluster) / 4 * 4;
+        const int shift = 31 - __clz(static_cast<int>(cluster));
+        return static_cast<uint32_t>(static_cast<uint64_t>(all) * rank >> shift) / 4 * 4;
     }
     /* Most elements that a block of the row may have. */
     __device__ __forceinline__ uint32_t most(uint32_t cluster) const

@@ -1,9 +1,9 @@
 /*
- * vector_stream.cuh - the ways of a share onto the chip. One that fits stays whole. Of a longer one
- * those elements pass that may belong to the best: a sample of the row gives a threshold that
- * somewhat more than k elements reach. Where more pass than fit, the best k of the buffer are kept
- * and raise the threshold. Whether at least k passed is known at the end, so that the result is
- * exact whatever the sample was like.
+ * vector_stream.cuh - the ways of a row onto the chip. Those elements pass that may belong to the
+ * best: a sample of the row gives a threshold that somewhat more than k elements reach. Where more
+ * pass than fit, the best k of the buffer are kept and raise the threshold. Whether at least k
+ * passed is known at the end, so that the result is exact whatever the sample was like. A row of
+ * which most would pass stays whole.
  */
 #ifndef INDEXER_TOPK_VECTOR_STREAM_CUH
 #define INDEXER_TOPK_VECTOR_STREAM_CUH
@@ -13,7 +13,7 @@
 namespace topk
 {
 
-/* ---- a share that stays ---- */
+/* ---- a row that stays ---- */
 
 /* The keys of one vector, whose range grows. */
 template <class T>
@@ -36,17 +36,17 @@ __device__ __forceinline__ void load_keys(uint32_t *keys, uint32_t at, const uin
             make_uint4(key[i], key[i + 1], key[i + 2], key[i + 3]);
 }
 
-/* Keys of the share, and their range over the row. */
-template <class T, int THREADS, bool CLUSTER>
+/* Keys of a row, and their range. */
+template <class T, int THREADS>
 __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys,
-                                                  const row_share<T> &share, uint32_t cluster,
-                                                  uint32_t &low, uint32_t &high)
+                                                  const row_share<T> &share, uint32_t &low,
+                                                  uint32_t &high)
 {
     const uint32_t nr = share.nr * T::VECTOR, all = nr + share.edges;
 
     low = 0xffffffffu;
     high = 0;
-#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 8 / T::VECTOR)
+#pragma unroll(16 / T::VECTOR)
     for (uint32_t v = threadIdx.x; v < share.nr; v += THREADS)
         load_keys<T>(keys, v, share.vectors + v, low, high);
     if (threadIdx.x < share.edges) {
@@ -58,64 +58,87 @@ __device__ __forceinline__ share_items load_share(topk_shared &s, uint32_t *keys
     }
     if (threadIdx.x < 3)
         keys[all + threadIdx.x] = 0;
-    find_range<THREADS, CLUSTER>(s, cluster, low, high);
+    find_range<THREADS, false>(s, 1, low, high);
     return {keys,        nullptr, all, nr, share.first_id, share.head, share.length - share.edges,
             share.length};
 }
 
 /* ---- a threshold ---- */
 
-/* Vectors of a sample that each thread loads; never more than a buffer of elements that pass has
- * room for. */
-template <class T, int THREADS> __device__ __forceinline__ uint32_t sample_vectors(uint32_t cluster)
-{
-    const uint32_t vectors = TOPK_SAMPLE / (THREADS * T::VECTOR * cluster);
+/* The sample that a row's threshold comes from: 2^shift vectors of each thread, `rank` elements of
+ * which reach it. */
+struct sample_plan {
+    uint32_t shift, rank;
+    bool worth; /* the row is long enough for one */
+    bool fits;  /* what passes is expected to have room, which is better than to keep all */
+};
 
-    return vectors < 1 ? 1 : vectors;
+/* The smallest sample for which what passes has room: of the sample, as many as their share plus
+ * four standard deviations reach the threshold, and of the row up to four more of theirs. All
+ * blocks of a row come to the same. */
+template <class T, int THREADS>
+__device__ __forceinline__ sample_plan plan_sample(uint32_t length, uint32_t k, uint32_t bytes)
+{
+    constexpr uint32_t one = THREADS * T::VECTOR;
+    const float capacity = static_cast<float>(bytes / sizeof(uint2));
+    sample_plan plan = {0, 0, length >= 4 * one, false};
+
+#pragma unroll 1
+    for (;; plan.shift++) {
+        const float of_row = static_cast<float>(one << plan.shift) / static_cast<float>(length);
+        const float expected = static_cast<float>(k) * of_row;
+        const float rank = expected + 4.0f * sqrtf(expected) + 4.0f;
+
+        plan.rank = static_cast<uint32_t>(rank);
+        plan.fits = rank + rank / 16.0f + 4.0f * sqrtf(rank) <= capacity * of_row;
+        if (plan.fits || (one << plan.shift) >= TOPK_SAMPLE)
+            break;
+    }
+    plan.worth = plan.worth && (one << plan.shift) * sizeof(uint32_t) <= bytes;
+    plan.fits = plan.fits && plan.worth;
+    return plan;
 }
 
-/* The keys of a sample of the share, and their range over the row: pieces of 64 bytes, one at
- * a scrambled place of each of many equal stretches. */
-template <class T, int THREADS, bool CLUSTER>
+/* The keys of a sample of the row, and their range: pieces of 64 bytes, one at a scrambled place of
+ * each of many equal stretches. `row` is all of it: each block of a cluster looks at the same
+ * sample, which takes less time than to tell the others what it saw. */
+template <class T, int THREADS>
 __device__ __forceinline__ share_items load_sample(topk_shared &s, uint32_t *keys,
-                                                   const row_share<T> &share, uint32_t cluster,
+                                                   const row_share<T> &row, uint32_t shift,
                                                    uint32_t &low, uint32_t &high)
 {
-    const uint32_t vectors = sample_vectors<T, THREADS>(cluster);
-    const uint32_t pieces = vectors * (THREADS / 4), blocks = share.nr / 4;
+    constexpr int first_shift = THREADS == TOPK_NARROW ? 6 : 7;
+    const uint32_t blocks = row.nr / 4, stretch = blocks >> (first_shift + shift);
 
+    static_assert(THREADS / 4 == 1 << first_shift);
     low = 0xffffffffu;
     high = 0;
-#pragma unroll(THREADS == TOPK_NARROW ? 16 / T::VECTOR : 1)
-    for (uint32_t i = 0; i < vectors; i++) {
+#pragma unroll 2
+    for (uint32_t i = 0; i < 1u << shift; i++) {
         const uint32_t piece = threadIdx.x / 4 + i * (THREADS / 4);
-        const uint32_t from = static_cast<uint32_t>(static_cast<uint64_t>(piece) * blocks / pieces);
-        const uint32_t place = from + __umulhi(piece * 2654435761u, blocks / pieces);
+        const uint32_t from =
+            static_cast<uint32_t>(static_cast<uint64_t>(piece) * blocks >> (first_shift + shift));
+        const uint32_t place = from + __umulhi(piece * 2654435761u, stretch);
 
-        load_keys<T>(keys, threadIdx.x + i * THREADS, share.vectors + 4 * place + threadIdx.x % 4,
+        load_keys<T>(keys, threadIdx.x + i * THREADS, row.vectors + 4 * place + threadIdx.x % 4,
                      low, high);
     }
-    find_range<THREADS, CLUSTER>(s, cluster, low, high);
-    return {keys, nullptr, vectors * THREADS * T::VECTOR, 0, 0, 0, 0, 0};
+    find_range<THREADS, false>(s, 1, low, high);
+    return {keys, nullptr, static_cast<uint32_t>(THREADS * T::VECTOR) << shift, 0, 0, 0, 0, 0};
 }
 
-/* A key that somewhat more than `k` elements of the row are expected to reach: of the sample, as
- * many as their share plus four standard deviations. */
-template <class T, int THREADS, bool CLUSTER>
+/* A key that somewhat more than the best of the row are expected to reach; 0: no such key. */
+template <class T, int THREADS>
 __device__ __forceinline__ uint32_t estimate(topk_shared &s, uint32_t *keys,
-                                             const row_share<T> &share, uint32_t k,
-                                             uint32_t cluster)
+                                             const row_share<T> &row, const sample_plan &plan)
 {
     uint32_t low, high;
-    const share_items sample = load_sample<T, THREADS, CLUSTER>(s, keys, share, cluster, low, high);
-    const float expected = static_cast<float>(sample.nr * cluster) * static_cast<float>(k) /
-                           static_cast<float>(share.length);
-    const uint32_t rank = static_cast<uint32_t>(expected + 4.0f * sqrtf(expected)) + 4;
+    const share_items sample = load_sample<T, THREADS>(s, keys, row, plan.shift, low, high);
 
-    if (rank > sample.nr * cluster)
+    if (plan.rank > sample.nr)
         return 0;
-    return find_rank<THREADS, CLUSTER>(
-               s, cluster, low, high, rank, rank / 16,
+    return find_rank<THREADS, false>(
+               s, 1, low, high, plan.rank, plan.rank / 16,
                [&](const auto &f) { sample.each([&](uint32_t key, uint32_t) { f(key); }); })
         .low;
 }
@@ -142,7 +165,8 @@ struct pair_buffer {
 };
 
 /* Four vectors of fp32, or two of 16-bit elements, of each lane of a warp. */
-constexpr int GROUP = 16; /* elements of a lane */
+constexpr int GROUP = 16;     /* elements of a lane */
+constexpr uint32_t AHEAD = 2; /* groups of a warp that are on their way to the L2 meanwhile */
 
 template <class T> struct group_place {
     static constexpr int LOADS = GROUP / T::VECTOR;
@@ -154,6 +178,14 @@ template <class T> struct group_place {
         for (int i = 0; i < LOADS; i++)
             if (first + 32 * i < share.nr)
                 raw[i] = load_vector(share.vectors + first + 32 * i);
+    }
+    /* The lines of another group, which begins `by` vectors further on, if there is one. */
+    __device__ __forceinline__ void prefetch(const row_share<T> &share, uint32_t by) const
+    {
+        const uint32_t lane = threadIdx.x % 32, line = first - lane + by + 8 * lane;
+
+        if (lane < 32 * LOADS / 8 && line < share.nr)
+            prefetch_line(share.vectors + line);
     }
     __device__ __forceinline__ uint32_t present(const row_share<T> &share) const
     {
@@ -193,7 +225,7 @@ __device__ __forceinline__ bool reserve(topk_shared &s, uint32_t capacity, uint3
 
 /* Groups of a warp from `next` on, until none is left or the buffer is full. Returns the group to
  * go on with. Groups with preferred ids come first. */
-template <class T, int THREADS>
+template <class T, int THREADS, bool CLUSTER>
 __device__ __forceinline__ uint32_t pass_groups(topk_shared &s, const pair_buffer &buffer,
                                                 const row_share<T> &share, const threshold &at,
                                                 int32_t tie_break, uint32_t groups, uint32_t next)
@@ -211,6 +243,8 @@ __device__ __forceinline__ uint32_t pass_groups(topk_shared &s, const pair_buffe
         uint32_t mask = 0, place = 0;
 
         now.load(raw, share);
+        if constexpr (!CLUSTER) /* there, all of the share is on its way */
+            now.prefetch(share, descending ? 0 - AHEAD * warps * vectors : AHEAD * warps * vectors);
         const uint32_t lowest = share.first_id + group * vectors * T::VECTOR;
         const uint32_t best =
             id_rank(descending ? lowest + vectors * T::VECTOR - 1 : lowest, tie_break);

@@ -89,26 +89,23 @@ static void expect_form(const struct topk_form *f, uint32_t cluster, uint32_t th
 #define WHOLE 232448
 #define SMALL 101376
 
-/* A share is columns / cluster + 128 keys of 4 bytes, where all of them may stay: 43 KiB in narrow
- * blocks, 160 KiB in wide ones. */
+/* A block that has a row alone has room for its columns and 128 keys more, of 4 bytes, up to
+ * 43 KiB; blocks of a cluster have 43 KiB where they are narrow, 64 KiB where they are wide. */
 static void forms(void **state)
 {
     struct topk_form f[TOPK_FORMS];
 
     (void)state;
     assert_int_equal(forms_of(1, 131072, 132, WHOLE, f), 9);
-    expect_form(&f[0], 16, 512, (8192 + 128) * 4);
-    expect_form(&f[1], 16, 256, (8192 + 128) * 4);
-    expect_form(&f[2], 8, 512, (16384 + 128) * 4);
-    expect_form(&f[3], 8, 256, 44032);
-    expect_form(&f[4], 4, 512, (32768 + 128) * 4);
-    expect_form(&f[6], 2, 512, 163840);
+    for (int i = 0; i < 8; i++)
+        expect_form(&f[i], 16u >> i / 2, i % 2 ? 256 : 512, i % 2 ? 44032 : 65536);
     expect_form(&f[8], 1, 256, 44032);
     /* 2048 columns a block at least */
     assert_int_equal(forms_of(1, 8192, 132, WHOLE, f), 5);
-    expect_form(&f[0], 4, 512, (2048 + 128) * 4);
+    expect_form(&f[0], 4, 512, 65536);
     assert_int_equal(forms_of(1, 8191, 132, WHOLE, f), 3);
-    expect_form(&f[0], 2, 512, 16896); /* 4095 + 128 keys, in whole 16 bytes */
+    expect_form(&f[0], 2, 512, 65536);
+    expect_form(&f[2], 1, 256, (8191 + 128) * 4 + 4); /* in whole 16 bytes */
     assert_int_equal(forms_of(1, 4095, 132, WHOLE, f), 1);
     expect_form(&f[0], 1, 256, 16896);
     assert_int_equal(forms_of(1, 1, 132, WHOLE, f), 1);

@@ -66,9 +66,20 @@ inline uint4 peer_words(const uint32_t *mine, uint32_t rank)
 {
     return *reinterpret_cast<const uint4 *>(host_peer(mine, rank));
 }
+inline void peer_store(uint2 *mine, uint32_t rank, uint2 x)
+{
+    *const_cast<uint2 *>(host_peer(mine, rank)) = x;
+}
+inline void prefetch_line(const void *)
+{
+}
 inline uint4 load_vector(const uint4 *from)
 {
     return *from;
+}
+inline uint32_t anew(uint32_t x)
+{
+    return x;
 }
 inline uint32_t block_number()
 {
@@ -97,12 +108,13 @@ enum data {
     FEW_FINITE,
     RANGE,
     NANS,
+    STRETCHES,
     DATA_NR
 };
 
-const char *const data_names[DATA_NR] = {"normal", "equal",      "eight",   "relu",
-                                         "zeros",  "rising",     "falling", "left",
-                                         "right",  "few finite", "range",   "nans"};
+const char *const data_names[DATA_NR] = {"normal", "equal",   "eight",    "relu",  "zeros",
+                                         "rising", "falling", "left",     "right", "few finite",
+                                         "range",  "nans",    "stretches"};
 
 struct problem {
     int64_t rows, columns, stride, slots;
@@ -155,6 +167,8 @@ float value_at(const problem &p, int64_t row, int64_t i, int64_t length)
                             : u - v;
     case NANS: /* more of them than slots; values down to where keys are lowest */
         return h % 3 ? __uint_as_float(sab::NOT_A_NUMBER) : h % 2 ? -INFINITY : u;
+    case STRETCHES: /* no sample of pieces tells how many there are of the best */
+        return (float)(scramble((uint64_t)(p.seed + row * 1000003 + i / 16)) >> 40) + u / 2;
     default:
         return u + v + (float)(h & 0xffff) * 0x1p-17f - 1.2f;
     }
@@ -296,10 +310,12 @@ template <class T, int THREADS, bool CLUSTER> void hold(const form &f, const pro
 /* ---- tests ---- */
 
 const form stays = {"a block, keys stay", 1, 16384}, passes = {"a block, values pass", 1, 16384};
-const form few_stay = {"a cluster, keys stay", 4, 16384};
+const form few_stay = {"a cluster, all pass", 4, 24000};
 const form few_pass = {"a cluster, values pass", 2, 16384};
-const form wide_stay = {"wide blocks, keys stay", 2, 16384};
+const form wide_stay = {"wide blocks, all pass", 2, 24000};
 const form wide_pass = {"wide blocks, values pass", 2, 20480};
+const form gathered = {"a cluster, values pass to one block", 4, 24000};
+const form wide_gathered = {"wide blocks, values pass to one", 4, 24000};
 
 void all_data(void **)
 {
@@ -312,6 +328,33 @@ void all_data(void **)
             hold<topk::f32, TOPK_NARROW, true>(few_stay, {1, 13001, 13001, 2048, tie, d, 15});
             hold<topk::f32, TOPK_NARROW, true>(few_pass, {1, 17003, 17003, 900, tie, d, 17});
         }
+}
+
+/* Rows of which a small sample tells what passes; in a cluster, to one block. */
+void samples(void **)
+{
+    for (int what = 0; what < DATA_NR; what++)
+        for (int tie = 0; tie < 3; tie++) {
+            const data d = (data)what;
+
+            hold<topk::f32, TOPK_NARROW, false>(passes, {2, 4099, 4100, 300, tie, d, 41});
+            hold<topk::f32, TOPK_NARROW, true>(gathered, {1, 14003, 14003, 700, tie, d, 43});
+        }
+    for (int what = 0; what < DATA_NR; what++) {
+        const data d = (data)what;
+
+        hold<topk::f32, TOPK_WIDE, true>(wide_gathered, {1, 16001, 16001, 900, what % 3, d, 47});
+        hold<topk::fp16, TOPK_NARROW, true>(gathered, {1, 14003, 14003, 700, what % 3, d, 53});
+    }
+}
+
+/* Samples that are wrong by much, on both sides. */
+void misled(void **)
+{
+    for (unsigned seed = 0; seed < 3; seed++) {
+        hold<topk::f32, TOPK_NARROW, false>(passes, {6, 8192, 8192, 100, 1, STRETCHES, seed});
+        hold<topk::f32, TOPK_NARROW, true>(gathered, {6, 9000, 9000, 100, 2, STRETCHES, seed});
+    }
 }
 
 void types(void **)
@@ -396,8 +439,9 @@ void wrong_answers(void **)
 int main()
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_data), cmocka_unit_test(types),    cmocka_unit_test(wide),
-        cmocka_unit_test(lengths),  cmocka_unit_test(smallest), cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(all_data), cmocka_unit_test(samples),       cmocka_unit_test(misled),
+        cmocka_unit_test(types),    cmocka_unit_test(wide),          cmocka_unit_test(lengths),
+        cmocka_unit_test(smallest), cmocka_unit_test(wrong_answers),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);
