@@ -61,7 +61,7 @@ set offsets 0, 0, 0, 0
 # ---- labels: straight where there is room, else turned as little as it takes ----
 feed = ""
 do for [i = 1:cases_nr] { feed = labels_feed(feed, i, 1, word(cases, i)) }
-labels = labels_of(feed, 36, "", 0)
+labels = labels_of(feed, 40, "", 0)
 longest = 0
 do for [i = 1:cases_nr] { if (strlen(label_at(labels, i)) > longest) { longest = strlen(label_at(labels, i)) } }
 font_px = cases_nr > 24 ? 8 : (cases_nr > 14 ? 9 : 11)
