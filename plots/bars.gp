@@ -2,19 +2,20 @@
 # of the samples. Below, where arms were compared: change of time against the baseline with its 95 %
 # interval. A', the duplicate of the baseline, is hollow. See style.gp for how to call it.
 # metric  rate, time                            (default: rate where FLOPs are known)
-# most    cases drawn                           (default 24)
+# most    cases drawn, in the order of the file (default 48)
 
 chart = "bars"
-if (!exists("most")) most = 24
+if (!exists("most")) most = 48
 if (!exists("high")) high = 720
 folder = strstrt(ARG0, "/") ? ARG0[1:strlen(ARG0) - strlen("bars.gp")] : ""
 load folder . "style.gp"
 
 c_flops = place("flops")
-cases = ""; all_cases = 0; last_case = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
+cases = ""; first_left_out = ""; all_cases = 0; last_case = ""; compared = 0; all_rates = 1; least = NaN; greatest = NaN; flips = 0; delta = NaN
 lowest = 0; highest = 0; moved = 0
 see(unused) = (usable(0) && real_of(c_time) > 0) ? ( \
     all_cases = strcol(c_case) eq last_case ? all_cases : all_cases + 1, last_case = strcol(c_case), \
+    first_left_out = (first_left_out eq "" && words(cases) == most && !has(cases, strcol(c_case))) ? strcol(c_case) : first_left_out, \
     cases = words(cases) < most ? add(cases, strcol(c_case)) : cases, \
     all_rates = (real_of(c_flops) > 0) ? all_rates : 0, \
     least = (real_of(c_time) >= least) ? least : real_of(c_time), \
@@ -57,38 +58,49 @@ set boxwidth step * 0.92 absolute
 set style fill solid 0.85 border -1
 set xrange [0.4:cases_nr + 0.6]
 set offsets 0, 0, 0, 0
-# What all names end with is said once, above: "pattern-topk", "promise-per_row".
-tail_ = ""
-ends_with(s, t) = strlen(s) > strlen(t) && s[strlen(s) - strlen(t) + 1:] eq t
-do for [round = 1:8] {
-    from_ = strlen(word(cases, 1)) - strlen(tail_)
-    dot = 0
-    do for [i = 2:from_] { if (word(cases, 1)[i:i] eq ".") { dot = i } }
-    longer = dot ? word(cases, 1)[dot:] : ""
-    # A point inside a number, or in front of one, does not begin a word.
-    if (dot && !is_number(longer[2:2]) && !is_number(longer[3:3]) && \
-        int(sum [i = 1:cases_nr] (ends_with(word(cases, i), longer) ? 1 : 0)) == cases_nr) { tail_ = longer }
+# ---- labels: straight where there is room, else turned as little as it takes ----
+feed = ""
+do for [i = 1:cases_nr] { feed = labels_feed(feed, i, 1, word(cases, i)) }
+labels = labels_of(feed, 40, "", 0)
+longest = 0
+do for [i = 1:cases_nr] { if (strlen(label_at(labels, i)) > longest) { longest = strlen(label_at(labels, i)) } }
+font_px = cases_nr > 24 ? 8 : (cases_nr > 14 ? 9 : 11)
+tic_font = sprintf(",%d", font_px)
+label_px = 0.78 * font_px * longest
+turn = cases_nr > 6 || label_px > 880.0 / cases_nr
+left_px = 0.085 * wide + 0.6 / (cases_nr + 0.2) * 0.9 * wide
+rad(degrees) = degrees * pi / 180
+angle = cases_nr > 14 ? 50 : 32
+do for [step_ in "50 62 75"] { if (label_px * cos(rad(angle)) > left_px) { angle = real(step_) } }
+# What long labels need more stands below everything else.
+plain = high
+extra = turn ? label_px * sin(rad(angle)) + (all_cases > most ? 38 : 18) - 0.19 * plain : 0
+extra = extra > 0 ? extra : 0
+high = int(plain + extra)
+up(share) = (share * plain + extra) / high
+if (extra > 0) {
+    eval set_terminal
+    set output out
 }
-if (cases_nr < 2) { tail_ = "" }
-cut(s) = s[1:strlen(s) - strlen(tail_)]
-label_of(s) = cut(strstrt(s, ".") ? s[strstrt(s, ".") + 1:] : s)
-one_sweep = 1
-do for [i = 1:cases_nr] {
-    if (word(cases, i)[1:strstrt(word(cases, i), ".")] ne word(cases, 1)[1:strstrt(word(cases, 1), ".")]) { one_sweep = 0 }
-}
-turn = cases_nr > 6
-tic_font = cases_nr > 14 ? ",9" : ",11"
+put_labels = "do for [i = 1:cases_nr] { set xtics add (label_at(labels, i) i) }; " . \
+    "if (turn) { set xtics rotate by angle right font tic_font }"
+
+common = labels_common(labels, 44)
 left_out = all_cases > most ? sprintf(" (first %d of %d cases)", most, all_cases) : ""
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput, higher is better" : "time, lower is better") . left_out
-head_2 = regime . (strlen(tail_) ? "; all " . replace_all(tail_[2:], ".", ", ") : "") . "; upper whiskers: 10th to 90th percentile of the samples"
+head_2 = regime . (strlen(common) ? "; all " . common : "") . "; upper whiskers: 10th to 90th percentile of the samples"
+if (all_cases > most) {
+    set label 103 sprintf("not drawn: %d cases from %s on; bench plot --only GLOB draws those chosen", all_cases - most, first_left_out) \
+        at screen 0.012, screen 12.0 / high left noenhanced font ",10" textcolor rgb "#444444"
+}
 
 set multiplot
 two = compared > 0
 split = two ? 0.53 : (turn ? 0.2 : 0.08)
 set lmargin at screen 0.085
 set rmargin at screen 0.985
-set tmargin at screen 0.86
-set bmargin at screen split
+set tmargin at screen up(0.86)
+set bmargin at screen up(split)
 @place_head
 set ylabel metric eq "rate" ? "TFLOP/s" : "median time (" . unit_name . ")"
 if (metric eq "time" && greatest > 20 * least) {
@@ -105,11 +117,10 @@ if (two) {
     set format x ""
     do for [i = 1:cases_nr] { set xtics add ("" i) }
 } else {
-    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
-    if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
+    eval put_labels
 }
 set xtics noenhanced scale 0
-set key noenhanced horizontal at screen 0.985, screen 0.868 right bottom samplen 1.5 maxcols 6
+set key noenhanced horizontal at screen 0.985, screen up(0.868) right bottom samplen 1.5 maxcols 6
 plot for [a = 1:arms_nr] $rows using (of(a)):3 \
         with boxes linecolor rgb colour_of(a) fillstyle solid (is_hollow(a) ? 0.0 : 0.85) border linecolor rgb colour_of(a) title arm_title(word(arms, a)), \
     for [a = 1:arms_nr] $rows using (of(a)):5:(0):($4 - $5) \
@@ -117,15 +128,14 @@ plot for [a = 1:arms_nr] $rows using (of(a)):3 \
 
 if (two) {
     unset logscale y
-    unset label 101; unset label 102
-    set tmargin at screen 0.48
-    set bmargin at screen turn ? 0.19 : 0.08
+    unset label 101; unset label 102; unset label 103
+    set tmargin at screen up(0.48)
+    set bmargin at screen up(turn ? 0.19 : 0.08)
     set ylabel "change of time (%)\nfaster below 0"
     set yrange [105 * lowest - 0.5:105 * highest + 0.5]
     set format x
     set xtics ()
-    do for [i = 1:cases_nr] { set xtics add (shorten(one_sweep ? label_of(word(cases, i)) : cut(word(cases, i)), cases_nr > 14 ? 22 : 26) i) }
-    if (turn) { set xtics rotate by (cases_nr > 14 ? 50 : 32) right font tic_font }
+    eval put_labels
     set xtics noenhanced scale 0
     set object 1 rectangle from graph 0, first -delta to graph 1, first delta behind fillcolor rgb band fillstyle solid noborder
     set label 1 sprintf("grey: within delta, %.2g %%; whiskers: 95 %% interval", delta) . (is_cut ? ", cut at the frame" : "") at graph 0.005, graph 1.05 font ",10" textcolor rgb "#444444" front

@@ -26,7 +26,7 @@ if (rows_nr == 0) {
 }
 array change[rows_nr]; array low[rows_nr]; array high_end[rows_nr]; array name[rows_nr]
 array width_of[rows_nr]; array noise[rows_nr]; array arm_nr[rows_nr]; array key_of[rows_nr]
-array word_of[rows_nr]; array rank[rows_nr]
+array word_of[rows_nr]; array rank[rows_nr]; array case_of[rows_nr]
 n = 0; has_interval = 0
 keep(unused) = (is_row(0) && (with_duplicates || !is_duplicate(0))) ? ( n = n + 1, \
     change[n] = 100 * (real_of(c_ratio) - 1), low[n] = 100 * (real_of(c_lo) - 1), \
@@ -34,7 +34,7 @@ keep(unused) = (is_row(0) && (with_duplicates || !is_duplicate(0))) ? ( n = n + 
     arm_nr[n] = index_of(arms, strcol(c_arm)), \
     key_of[n] = change[n] - (is_duplicate(0) ? 1e9 : 0), \
     word_of[n] = text_of(c_verdict), \
-    name[n] = strcol(c_case) . "  " . strcol(c_arm), 0) : 0
+    case_of[n] = strcol(c_case), name[n] = strcol(c_arm), 0) : 0
 stats cases_csv using (keep(0)) nooutput
 do for [i = 1:n] {
     rank[i] = 1 + int(sum [j = 1:n] ((key_of[j] > key_of[i] || (key_of[j] == key_of[i] && j < i)) ? 1 : 0))
@@ -44,6 +44,13 @@ half = most / 2
 shown(i) = n <= most || rank[i] <= half || rank[i] > n - half
 line_of(i) = n <= most ? rank[i] : (rank[i] <= half ? rank[i] : rank[i] - (n - 2 * half) + 1)
 lines_nr = n <= most ? n : 2 * half + 1
+
+# ---- names: the case, told apart from the others shown, and the arm ----
+cases = ""; feed = ""
+do for [i = 1:n] { if (shown(i)) { cases = add(cases, case_of[i]) } }
+do for [k = 1:words(cases)] { feed = labels_feed(feed, k, 1, word(cases, k)) }
+labels = labels_of(feed, 48, "", 0)
+do for [i = 1:n] { if (shown(i)) { name[i] = label_at(labels, index_of(cases, case_of[i])) . "  " . shorten(name[i], 34) } }
 
 # Intervals far beyond every change would hide the changes: they are cut at the frame.
 frame = 3
@@ -65,7 +72,6 @@ do for [i = 1:n] {
         if (b_ > greatest) { greatest = b_ }
         if (width_of[i] > greatest) { greatest = width_of[i] }
         if (-width_of[i] < least) { least = -width_of[i] }
-        name[i] = shorten(name[i], 60)
         if (strlen(name[i]) > longest) { longest = strlen(name[i]) }
     }
 }
@@ -83,7 +89,7 @@ head_1 = t_operator . ": change of time against " . baseline . ", left of 0 is f
 head_2 = regime . "; 95 % intervals" . (is_cut ? " (cut at the frame)" : "") . ", grey: within delta" . ((duplicate eq "" || !with_duplicates) ? "" : ", hollow: A' (same as " . baseline . ")")
 set label 101 head_1 at screen 0.012, screen 1 - 24.0 / high left noenhanced font ",14"
 set label 102 head_2 at screen 0.012, screen 1 - 50.0 / high left noenhanced font ",10" textcolor rgb "#444444"
-set lmargin at screen (0.02 + 0.0078 * longest < 0.5 ? 0.02 + 0.0078 * longest : 0.5)
+set lmargin at screen (0.02 + 0.0078 * longest < 0.55 ? 0.02 + 0.0078 * longest : 0.55)
 set rmargin at screen 0.985
 set tmargin at screen 1 - 70.0 / high
 set bmargin at screen 66.0 / high
@@ -109,7 +115,7 @@ do for [i = 1:n] {
         set label sprintf("%+.1f  %s", abs(change[i]) < 0.05 ? 0 : change[i], word_of[i]) at graph 0.995, first line_of(i) right noenhanced font ",10"
     }
 }
-if (n > most) { set label sprintf("... %d more rows ...", n - 2 * half) at graph 0.5, first half + 1 center font ",10" }
+if (n > most) { set label sprintf("... %d more rows, bench plot --only GLOB draws those chosen ...", n - 2 * half) at graph 0.5, first half + 1 center font ",10" }
 set arrow from 0, graph 0 to 0, graph 1 nohead back linecolor rgb "#444444"
 if (c_floor > 0) { head_2 = head_2 . ", dashed: noise floor" }
 set label 102 head_2

@@ -30,11 +30,12 @@ shown(unused) = strcol(c_role) eq "candidate" && (c_problem == 0 || strcol(c_pro
 tail_ = ""
 join(i) = (tail_ = tail_ . "," . short_name(word(by, i)) . "=" . blank_free(text_of(by_column[i])), 0)
 panel_name(unused) = (tail_ = "", words(by) ? int(sum [i = 1:words(by)] join(i)) : 0, strcol(c_arm) . tail_)
-panels = ""; more = ""; xs = ""; ys = ""; cells_nr = 0; unsure = 0; failed = 0
+panels = ""; feed = ""; more = ""; xs = ""; ys = ""; cells_nr = 0; unsure = 0; failed = 0
 see(unused) = shown(0) ? ( \
     name_ = panel_name(0), \
     more = (has(panels, name_) || words(panels) < most) ? more : add(more, name_), \
     panels = words(panels) < most ? add(panels, name_) : panels, \
+    feed = has(panels, name_) ? labels_feed(feed, index_of(panels, name_), index_of(arms, strcol(c_arm)), strcol(c_case)) : feed, \
     xs = add(xs, text_of(c_x)), ys = add(ys, text_of(c_y)), \
     unsure = (strcol(c_status) eq "ok" && text_of(c_verdict) eq "UNSURE") ? unsure + 1 : unsure, \
     failed = strcol(c_status) eq "ok" ? failed : failed + 1, \
@@ -71,6 +72,8 @@ set output out
 
 head_1 = t_operator . ": speed-up over " . baseline . ", blue is faster" . (words(more) ? sprintf(" (first %d of %d panels)", panels_nr, panels_nr + words(more)) : "")
 head_2 = regime . "; time of " . baseline . " / time of the arm; full colour from 20 %" . (unsure ? "; hatched: UNSURE" : "") . (failed ? "; black: failed" : "")
+labels = labels_of(feed, int(panel_wide(0) / 6.5) - 16, x . " " . y, 1)
+arm_of(i) = strstrt(word(panels, i), ",") ? part_of(word(panels, i), ",", 1) : word(panels, i)
 set palette defined (-1 "#D55E00", -0.5 "#F0B48A", 0 "#FFFFFF", 0.5 "#8CBBDD", 1 "#0072B2")
 set cbrange [-20:20]
 set cbtics ("-20 %%" -20, "-10 %%" -10, "0" 0, "+10 %%" 10, "+20 %%" 20) font ",10"
@@ -91,7 +94,7 @@ set multiplot
 do for [i = 1:panels_nr] {
     eval place_panel
     if (i == 1) { eval place_head } else { unset label 101; unset label 102; unset colorbox }
-    set label 1 shorten(replace_all(word(panels, i), ",", ", "), int(panel_wide(0) / 6.5)) at graph 0, graph 1 offset 0, 0.6 left noenhanced font ",11"
+    set label 1 arm_label(arm_of(i), labels, i) at graph 0, graph 1 offset 0, 0.6 left noenhanced font ",11"
     set xtics () scale 0 noenhanced font ",10"
     set ytics () scale 0 noenhanced font ",10"
     if (turn) { set xtics rotate by 40 right }

@@ -1,5 +1,5 @@
 # latency.gp - median time against sequence length, both logarithmic: one line for each arm and each
-# setting of the other axes, with guides that grow as S and as S^2. Where the limit of a case is
+# setting of the other axes, named by what tells it apart, with guides that grow as S and as S^2. Where the limit of a case is
 # known its time stands as a dashed line. See style.gp for how to call it.
 # by     columns whose values tell lines apart besides the arm  (default "sweep density_asked heads");
 #        an arm with a problem of its own has its own density instead of the one asked for
@@ -25,7 +25,7 @@ c_own = place("density"); c_real = place("density_realised")
 own_density(unused) = real_of(c_own) > 0 ? text_of(c_own) : text_of(c_real)
 by_value(i) = blank_free((by_column[i] == c_density && text_of(c_density) eq "" && text_of(c_problem) eq "across") ? own_density(0) : text_of(by_column[i]))
 
-# ---- a line is an arm with the values of `by`; only what varies is written into its name ----
+# ---- a line is an arm with the values of `by` ----
 array first[words(by) + 1]; array varies[words(by) + 1]
 do for [i = 1:words(by)] { first[i] = ""; varies[i] = 0 }
 # A' would only cover its baseline here.
@@ -34,16 +34,33 @@ learn_one(i) = (first[i] = first[i] eq "" ? by_value(i) : first[i], \
     varies[i] = (first[i] ne by_value(i)) ? 1 : varies[i], 0)
 learn(unused) = timed(0) ? int(sum [i = 1:words(by)] learn_one(i)) : 0
 stats cases_csv using (learn(0)) nooutput
+# Columns that mostly follow from others split a line where two of its cases stand at one length.
+late = "seqlen_q topk kv_heads"
+array late_column[words(late)]; array split[words(late)]
+do for [j = 1:words(late)] { late_column[j] = place(word(late, j)); split[j] = "" }
+late_part(j, name) = has(split[j], name) ? "," . word(late, j) . "=" . blank_free(text_of(late_column[j])) : ""
 part(i) = varies[i] ? "," . short_name(word(by, i)) . "=" . by_value(i) : ""
 tail_ = ""
 join(i) = (tail_ = tail_ . part(i), 0)
-line_name(unused) = (tail_ = "", int(sum [i = 1:words(by)] join(i)), strcol(c_arm) . tail_)
+by_name(unused) = (tail_ = "", int(sum [i = 1:words(by)] join(i)), strcol(c_arm) . tail_)
+join_late(j) = (tail_ = tail_ . late_part(j, name_by), 0)
+line_name(unused) = (name_by = by_name(0), tail_ = "", int(sum [j = 1:words(late)] join_late(j)), name_by . tail_)
+note_split(unused) = timed(0) ? ( \
+    place_ = line_name(0) . "@" . text_of(c_x), value_ = place_ . "=" . text_of(late_column[late_nr]), \
+    split[late_nr] = (has(places, place_) && !has(values, value_)) ? add(split[late_nr], name_by) : split[late_nr], \
+    places = add(places, place_), values = add(values, value_), 0) : 0
+do for [late_nr = 1:words(late)] {
+    places = ""; values = ""
+    if (late_column[late_nr] > 0) { stats cases_csv using (note_split(0)) nooutput }
+}
 
-lines = ""; more_lines = 0; ticks = ""; least = NaN; greatest = NaN; quickest = NaN; slowest = NaN; limits = 0
+lines = ""; feed = ""; more_lines = 0; ticks = ""; least = NaN; greatest = NaN; quickest = NaN; slowest = NaN; limits = 0
 see(unused) = timed(0) ? ( \
     name_ = line_name(0), \
     more_lines = (words(lines) < most || has(lines, name_)) ? more_lines : more_lines + 1, \
-    lines = words(lines) < most ? add(lines, name_) : lines, ticks = add(ticks, sprintf("%d", real_of(c_x))), \
+    lines = words(lines) < most ? add(lines, name_) : lines, \
+    feed = has(lines, name_) ? labels_feed(feed, index_of(lines, name_), index_of(arms, strcol(c_arm)), strcol(c_case)) : feed, \
+    ticks = add(ticks, sprintf("%d", real_of(c_x))), \
     least = real_of(c_x) >= least ? least : real_of(c_x), \
     greatest = real_of(c_x) <= greatest ? greatest : real_of(c_x), \
     quickest = real_of(c_time) >= quickest ? quickest : real_of(c_time), \
@@ -60,14 +77,16 @@ arm_nr(l) = index_of(arms, arm_of(l))
 setting_of(l) = strstrt(word(lines, l), ",") ? word(lines, l)[strstrt(word(lines, l), ","):] : "-"
 settings = ""
 do for [l = 1:words(lines)] { settings = add(settings, setting_of(l)) }
-title_of(l) = strstrt(word(lines, l), ",") ? \
-    arm_of(l) . " (" . word(lines, l)[strstrt(word(lines, l), ",") + 1:] . ")" : word(lines, l)
+labels = labels_of(feed, 36, along, 1)
+title_of(l) = arm_label(shorten(arm_of(l), 34), labels, l)
+longest = 0
+do for [l = 1:lines_nr] { if (strlen(title_of(l)) > longest) { longest = strlen(title_of(l)) } }
 
 head_1 = t_operator . ": median time against " . along . (more_lines ? sprintf(" (first %d lines)", lines_nr) : "")
 head_2 = regime . "; grey guides grow as S and S^2" . (limits ? "; dashed: time at the limit" : "") . "; whiskers: 10th to 90th percentile"
 @place_head
 set lmargin at screen 0.10
-set rmargin at screen 0.70
+set rmargin at screen right_of_chart(longest)
 set tmargin at screen 0.88
 set bmargin at screen 0.11
 set logscale xy
@@ -81,7 +100,7 @@ do for [i = 1:words(ticks)] { set xtics add (k_of(real(word(ticks, i))) real(wor
 set mxtics 1
 set xlabel along . " (tokens)" noenhanced
 set ylabel "median time (" . unit_name . ")"
-set key noenhanced at screen 0.715, screen 0.88 left top Left reverse samplen 2.5 font ",10"
+set key noenhanced at screen right_of_chart(longest) + 0.015, screen 0.88 left top Left reverse samplen 2.5 font ",10"
 set samples 200
 # Of each row its line and what is drawn, once: names take long to find among hundreds of cases.
 set table $rows
@@ -98,7 +117,7 @@ plot guide(x, 1) linecolor rgb grey linewidth 0.9 title "as S", \
     for [l = 1:lines_nr] $rows using (of(l, 2)):3 smooth unique \
         with lines linecolor rgb colour_of(arm_nr(l)) linewidth 1.6 notitle, \
     for [l = 1:lines_nr] $rows using (of(l, 2)):3 \
-        with points pointtype nth_mark(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title shorten(title_of(l), 30), \
+        with points pointtype nth_of_many(index_of(settings, setting_of(l))) pointsize 1.1 linecolor rgb colour_of(arm_nr(l)) title title_of(l), \
     for [l = 1:lines_nr] $rows using (of(l, 2)):4:(0):($5 - $4) \
         with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle, \
     for [l = 1:(limits ? lines_nr : 0)] $rows using (of(l, 2)):6 smooth unique \

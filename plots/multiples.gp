@@ -32,11 +32,12 @@ timed(unused) = usable(0) && strcol(c_role) ne "duplicate" && (c_problem == 0 ||
 tail_ = ""
 join(i) = (tail_ = tail_ . "," . short_name(word(by, i)) . "=" . blank_free(text_of(by_column[i])), 0)
 line_name(unused) = (tail_ = "", words(by) ? int(sum [i = 1:words(by)] join(i)) : 0, strcol(c_arm) . tail_)
-panels = ""; xs = ""; lines = ""; more = ""; all_rates = 1; least = NaN; greatest = NaN
+panels = ""; xs = ""; lines = ""; feed = ""; more = ""; all_rates = 1; least = NaN; greatest = NaN
 see(unused) = timed(0) ? ( \
     name_ = line_name(0), \
     more = (has(lines, name_) || words(lines) < most_lines) ? more : add(more, name_), \
     lines = words(lines) < most_lines ? add(lines, name_) : lines, \
+    feed = has(lines, name_) ? labels_feed(feed, index_of(lines, name_), index_of(arms, strcol(c_arm)), strcol(c_case)) : feed, \
     panels = add(panels, text_of(c_panel)), xs = add(xs, text_of(c_x)), \
     all_rates = real_of(c_flops) > 0 ? all_rates : 0, \
     least = real_of(c_time) >= least ? least : real_of(c_time), \
@@ -68,6 +69,13 @@ plot cases_csv using (timed(0) ? order_of(panels, text_of(c_panel)) : NaN):(inde
 unset table
 eval read_block
 
+arm_of(l) = strstrt(word(lines, l), ",") ? part_of(word(lines, l), ",", 1) : word(lines, l)
+labels = labels_of(feed, 36, panel . " " . along, 1)
+title_of(l) = arm_label(shorten(arm_of(l), 34), labels, l)
+longest = 0
+do for [l = 1:words(lines)] { if (strlen(title_of(l)) > longest) { longest = strlen(title_of(l)) } }
+key_across = fewer_across(longest)
+
 all_panels = words(panels)
 panels_nr = all_panels < most ? all_panels : most
 tall = panels_nr < 4 ? 270 : 190
@@ -77,12 +85,10 @@ eval set_terminal
 set output out
 stats $rows using ($1 >= 1 && $1 <= panels_nr && $2 >= 1 ? $4 : NaN) name "ALL" nooutput
 
-arm_of(l) = strstrt(word(lines, l), ",") ? part_of(word(lines, l), ",", 1) : word(lines, l)
 arm_nr(l) = index_of(arms, arm_of(l))
 setting_of(l) = strstrt(word(lines, l), ",") ? part_of(word(lines, l), ",", 0) : "-"
 settings = ""
 do for [l = 1:words(lines)] { settings = add(settings, setting_of(l)) }
-title_of(l) = arm_of(l) . (setting_of(l) eq "-" ? "" : " (" . replace_all(setting_of(l), ",", ", ") . ")")
 
 head_1 = t_operator . ": " . (metric eq "rate" ? "throughput in TFLOP/s, higher is better" : "median time in " . unit_name . ", lower is better") . ", by " . short_name(panel) . \
     (all_panels > most ? sprintf(" (first %d of %d)", most, all_panels) : "") . (words(more) ? sprintf(" (first %d of %d lines)", words(lines), words(lines) + words(more)) : "")
@@ -124,8 +130,8 @@ do for [i = 1:panels_nr] {
     if (i == 1) {
         eval place_head
         do for [l = 1:words(lines)] {
-            entry_nr = l; entry_title = shorten(title_of(l), 32); entry_colour = colour_of(arm_nr(l)); entry_dash = 1
-            entry_mark = nth_mark(index_of(settings, setting_of(l)))
+            entry_nr = l; entry_title = title_of(l); entry_colour = colour_of(arm_nr(l)); entry_dash = 1
+            entry_mark = nth_of_many(index_of(settings, setting_of(l)))
             eval add_entry
         }
     } else { unset label 101; unset label 102; eval drop_entries }
@@ -136,7 +142,7 @@ do for [i = 1:panels_nr] {
     plot for [n = 1:nr_] $rows using (of(i, nth(n), 3)):4 smooth unique \
             with lines linecolor rgb colour_of(arm_nr(nth(n))) linewidth 1.5 notitle, \
         for [n = 1:nr_] $rows using (of(i, nth(n), 3)):4 \
-            with points pointtype nth_mark(index_of(settings, setting_of(nth(n)))) pointsize 1 linecolor rgb colour_of(arm_nr(nth(n))) notitle, \
+            with points pointtype nth_of_many(index_of(settings, setting_of(nth(n)))) pointsize 1 linecolor rgb colour_of(arm_nr(nth(n))) notitle, \
         for [n = 1:nr_] $rows using (of(i, nth(n), 3)):6:(0):($5 - $6) \
             with vectors nohead linewidth 1.2 linecolor rgb "#222222" notitle
 }

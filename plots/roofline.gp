@@ -1,6 +1,6 @@
 # roofline.gp - work done against what this machine can do: TFLOP/s along FLOPs a byte of least
 # memory traffic, under the ceilings that `bench ceilings` measured here, with the clock that they ran
-# at. Arrows go from the baseline to each other arm of the same case. See style.gp for how to call it.
+# at. The colour is the arm and, of several operators, the mark the operator. Arrows go from the baseline to each other arm of the same case. See style.gp for how to call it.
 # Memory is the read rate of the largest buffer, a tensor ceiling the best rate of its type; of the
 # tensor types those are drawn that the rows' dtype names, else all.
 # run_json  file with the ceilings  (default run.json in dir)
@@ -22,10 +22,12 @@ c_dtype = place("dtype"); c_flops = place("flops"); c_bytes = place("bytes"); c_
 
 # ---- rows ----
 counted(unused) = usable(0) && strcol(c_role) ne "duplicate" && real_of(c_time) > 0 && real_of(c_flops) > 0 && real_of(c_bytes) > 0
-dtypes = ""; nr = 0; shown_arms = ""; x_min = NaN; x_max = NaN; y_min = NaN; y_max = NaN; slow_mhz = NaN; fast_mhz = NaN
+dtypes = ""; operators = ""; pairs = ""; nr = 0; shown_arms = ""; x_min = NaN; x_max = NaN; y_min = NaN; y_max = NaN; slow_mhz = NaN; fast_mhz = NaN
 x_of(unused) = real_of(c_flops) / real_of(c_bytes)
 y_of(unused) = real_of(c_flops) / real_of(c_time) / 1e3
+pair_name(unused) = strcol(c_arm) . "," . blank_free(text_of(c_operator))
 see(unused) = counted(0) ? ( nr = nr + 1, shown_arms = add(shown_arms, strcol(c_arm)), \
+    operators = add(operators, blank_free(text_of(c_operator))), pairs = add(pairs, pair_name(0)), \
     dtypes = add(dtypes, replace_all(blank_free(text_of(c_dtype)), "i8", "int8")), \
     slow_mhz = real_of(c_mhz) >= slow_mhz ? slow_mhz : real_of(c_mhz), fast_mhz = real_of(c_mhz) <= fast_mhz ? fast_mhz : real_of(c_mhz), \
     x_min = x_of(0) >= x_min ? x_min : x_of(0), x_max = x_of(0) <= x_max ? x_max : x_of(0), \
@@ -52,10 +54,10 @@ do for [t = 1:words(tensors)] {
     if (is_drawn(t) && rate_ > top) { top = rate_ }
 }
 
-# ---- a row of the block: arm, FLOP/byte, TFLOP/s, TFLOP/s of its baseline where it is the same work ----
+# ---- a row of the block: arm with operator, FLOP/byte, TFLOP/s, TFLOP/s of its baseline where it is the same work ----
 same_problem(unused) = c_problem == 0 || strcol(c_problem) ne "across"
 set table $rows
-plot cases_csv using (counted(0) ? index_of(shown_arms, strcol(c_arm)) : NaN):(x_of(0)):(y_of(0)): \
+plot cases_csv using (counted(0) ? index_of(pairs, pair_name(0)) : NaN):(x_of(0)):(y_of(0)): \
         ((strcol(c_role) ne "baseline" && same_problem(0) && real_of(c_ratio) > 0) ? y_of(0) * real_of(c_ratio) : -1) with table
 unset table
 eval read_block
@@ -103,9 +105,18 @@ do for [t = 1:words(tensors)] { if (is_drawn(t)) { kept = add(kept, sprintf("%d"
 nth(n) = int(word(kept, n))
 of(a, c) = $1 == a ? column(c) : NaN
 arm_nr(a) = index_of(arms, word(shown_arms, a))
+many = words(operators) > 1
+pair_arm(p) = index_of(arms, part_of(word(pairs, p), ",", 1))
+pair_mark(p) = many ? nth_of_many(index_of(operators, part_of(word(pairs, p), ",", 0))) : nth_mark(pair_arm(p))
+# Of several operators a mark says nothing about the arm: its colour is a bar in the key.
+arms_marked = many ? 0 : words(shown_arms)
+arms_barred = many ? words(shown_arms) : 0
 set samples 400
 plot for [n = 1:words(kept)] (x * read_rate / 1e3 >= rate_of(nth(n)) ? rate_of(nth(n)) : NaN) with lines linewidth 1.6 dashtype n linecolor rgb "#444444" \
         title sprintf("%s %.4g TFLOP/s", part_of(word(tensors, nth(n)), ";", 1), rate_of(nth(n))) . clock(real(field(word(tensors, nth(n)), 3))), \
     (memory_at(x) <= top ? memory_at(x) : NaN) with lines linewidth 1.6 linecolor rgb "#888888" title sprintf("memory %.4g GB/s", read_rate) . clock(read_mhz), \
     for [k = 1:(arrows_nr ? 1 : 0)] $rows using ($4 > 0 ? $2 : NaN):4:(0):($3 - $4) with vectors filled size screen 0.009, 20 linewidth 1 linecolor rgb "#666666" notitle, \
-    for [a = 1:words(shown_arms)] $rows using (of(a, 2)):3 with points pointtype nth_mark(arm_nr(a)) pointsize 1.2 linecolor rgb colour_of(arm_nr(a)) title shorten(word(shown_arms, a), 34)
+    for [p = 1:words(pairs)] $rows using (of(p, 2)):3 with points pointtype pair_mark(p) pointsize 1.2 linecolor rgb colour_of(pair_arm(p)) notitle, \
+    for [a = 1:arms_barred] keyentry with lines linewidth 6 linecolor rgb colour_of(arm_nr(a)) title shorten(word(shown_arms, a), 34), \
+    for [a = 1:arms_marked] keyentry with points pointtype nth_mark(arm_nr(a)) pointsize 1.2 linecolor rgb colour_of(arm_nr(a)) title shorten(word(shown_arms, a), 34), \
+    for [o = 1:(many ? words(operators) : 0)] keyentry with points pointtype nth_of_many(o) pointsize 1.2 linecolor rgb "#444444" title word(operators, o)

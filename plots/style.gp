@@ -40,11 +40,25 @@ real_of(c) = c > 0 ? (valid(c) ? column(c) : NaN) : NaN
 has(list, s) = strstrt(" " . list . " ", " " . s . " ") > 0
 add(list, s) = has(list, s) ? list : list . (list eq "" ? "" : " ") . s
 index_of(list, s) = int(sum [i_ = 1:words(list)] (word(list, i_) eq s ? i_ : 0))
-# The middle goes where a label is longer than there is room for.
+# The middle of a name goes where it is longer than there is room for; of cases and lines see labels_of().
 shorten(s, most) = strlen(s) > most ? s[1:most / 2 - 1] . ".." . s[strlen(s) - most / 2 + 2:] : s
 blank_free(s) = strlen(s) ? s : "-"
 part_of(s, sep, first) = first ? s[1:strstrt(s, sep) - 1] : s[strstrt(s, sep) + strlen(sep):]
 replace_all(s, a, b) = strstrt(s, a) ? part_of(s, a, 1) . b . replace_all(part_of(s, a, 0), a, b) : s
+
+# ---- names of cases, and of groups of cases such as a line is: label.awk beside this file ----
+# labels_feed() adds a case to a group, numbered from 1; labels_of() makes words of all, label_at() is
+# one of them. Where an arm has one group, arm_label() is the arm alone.
+scripts_ = replace_all(folder, "'", "'\\''")
+labels_feed(feed, group, arm, id) = strlen(feed) < 100000 ? feed . sprintf("%d %d %s\n", group, arm, id) : feed
+labels_of(feed, fit, drop, alone) = system(sprintf("awk -v fit=%d -v alone=%d -v drop='%s' -f '%slabel.awk' << 'END_OF_CASES'\n%sEND_OF_CASES", \
+    fit, alone, drop, scripts_, feed))
+label_at(labels, group) = replace_all(word(labels, group + 1), "|", " ")
+arm_label(arm, labels, group) = word(labels, group + 1) eq "-" ? arm : arm . " (" . label_at(labels, group) . ")"
+# What all groups share, as far as there is room for it.
+head_of(s, most) = strlen(s) <= most ? s : (strstrt(s, "|") ? head_of(part_of_last(s), most) : "")
+part_of_last(s) = s[1:int(sum [i_ = 1:strlen(s)] (s[i_:i_] eq "|" && strstrt(s[i_ + 1:], "|") == 0 ? i_ : 0)) - 1]
+labels_common(labels, most) = word(labels, 1) eq "-" ? "" : replace_all(head_of(word(labels, 1), most), "|", ", ")
 
 # ---- values of an axis in order: by size where all are numbers, else as they appear ----
 is_number(s) = strlen(s) && 0 == int(sum [i_ = 1:strlen(s)] (strstrt("0123456789.e+-", s[i_:i_]) ? 0 : 1)) && s[1:1] ne "e"
@@ -65,6 +79,9 @@ colour[5] = 0xE69F00; colour[6] = 0x56B4E9; colour[7] = 0x000000; colour[8] = 0x
 array mark[8] = [7, 5, 9, 13, 11, 15, 3, 1]
 nth_colour(i) = colour[(i - 1) % 8 + 1]
 nth_mark(i) = mark[(i - 1) % 8 + 1]
+# More marks where A' is not drawn: from the ninth on hollow ones.
+array hollow_mark[8] = [6, 4, 8, 12, 10, 14, 2, 0]
+nth_of_many(i) = (i - 1) % 16 < 8 ? nth_mark(i) : hollow_mark[(i - 1) % 8 + 1]
 grey = 0x888888
 band = 0xDDDDDD
 
@@ -129,6 +146,10 @@ head_1 = ""; head_2 = ""
 place_head = "set label 101 head_1 at screen 0.012, screen 1 - 20.0 / high left noenhanced font ',14'; " . \
     "set label 102 head_2 at screen 0.012, screen 1 - 43.0 / high left noenhanced font ',10' textcolor rgb '#444444'"
 
+# ---- a key right of a chart: the chart's right end, where the longest title has that many characters ----
+right_side_px(longest) = 7.8 * longest + 62 < 0.3 * wide ? 0.3 * wide : (7.8 * longest + 62 > 0.5 * wide ? 0.5 * wide : 7.8 * longest + 62)
+right_of_chart(longest) = 1 - right_side_px(longest) / wide
+
 # ---- numbers on a logarithmic y axis from tic_lo to tic_hi: gnuplot writes powers of ten only ----
 log_steps(unused) = tic_hi < 10 * tic_lo ? "1 1.5 2 3 5 7" : (tic_hi < 300 * tic_lo ? "1 2 5" : "1")
 log_ytics = "do for [d_ = int(floor(log10(tic_lo))):int(floor(log10(tic_hi)))] { do for [m_ in log_steps(0)] { " . \
@@ -153,11 +174,13 @@ place_panel = "set lmargin at screen 1.0 * panel_left(i) / wide; " . \
 read_block = "unset datafile columnheaders; set datafile separator whitespace"
 read_csv = "set datafile separator comma; set datafile columnheaders"
 
-# ---- a key over the panels, in rows of four entries: those of gnuplot are as wide as one panel ----
+# ---- a key over the panels, in rows of key_across entries: those of gnuplot are as wide as one panel ----
 # entry_nr, entry_title, entry_colour, entry_mark (0: none), entry_dash say what is drawn.
-key_rows(entries) = (entries + 3) / 4
-entry_left(n) = gap_x + ((n - 1) % 4) * (wide - gap_x - 10) / 4
-entry_down(n) = 66 + 17 * ((n - 1) / 4)
+key_across = 4
+fewer_across(longest) = longest <= 32 ? 4 : (longest <= 45 ? 3 : 2)
+key_rows(entries) = (entries + key_across - 1) / key_across
+entry_left(n) = gap_x + ((n - 1) % key_across) * (wide - gap_x - 10) / key_across
+entry_down(n) = 66 + 17 * ((n - 1) / key_across)
 add_entry = "set arrow 200 + entry_nr from screen 1.0 * entry_left(entry_nr) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high " . \
     "to screen (entry_left(entry_nr) + 30.0) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high nohead front linewidth 1.6 dashtype entry_dash linecolor rgb entry_colour; " . \
     "set label 200 + entry_nr entry_title at screen (entry_left(entry_nr) + 36.0) / wide, screen 1 - 1.0 * entry_down(entry_nr) / high left noenhanced font ',10'; " . \

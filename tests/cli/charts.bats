@@ -44,6 +44,12 @@ cells() {
         sed -n "s/.*<polygon *fill = '\([^']*\)' points = '\([0-9]*\).*/\1 \2/p"
 }
 
+# marks FILE: each kind of point with its colour and how many there are, sorted.
+marks() {
+    grep -oE "<use xlink:href='#gpPt[0-9]+' transform=[^>]*" "$1" |
+        sed -E "s/.*#(gpPt[0-9]+)'.* color='([^']*)'.*/\1 \2/" | sort | uniq -c | sed -E 's/ *([0-9]+) (.*)/\2 \1/'
+}
+
 draw() {
     run "$BENCH" plot run --chart "$@"
     [ "$status" -eq 0 ] || {
@@ -106,6 +112,27 @@ END
     [ "$(texts run/multiples.svg | grep -cx 100)" -eq 3 ]
     no_text run/multiples.svg 120
     no_text run/multiples.svg "base'"
+}
+
+@test "panels and keys name the setting in short, without the axes of the chart" {
+    echo "$HEAD" > run/cases.csv
+    local h s d
+    for d in 0.25 0.5; do
+        for h in 4 8 16; do
+            for s in 1024 2048 4096; do
+                row "s.B1.H$h.S$s.d$d" base baseline "$h" "$s" "$d" 10000 '' ''
+                row "s.B1.H$h.S$s.d$d" head candidate "$h" "$s" "$d" 9000 0.9 FASTER
+            done
+        done
+    done
+    draw heatmap
+    [ "$(texts run/heatmap.svg | grep '^head (' | tr '\n' ';')" = 'head (d0.25);head (d0.5);' ]
+    draw multiples
+    [ "$(texts run/multiples.svg | grep -E '^(base|head) ' | tr '\n' ';')" = 'base (d0.25);head (d0.25);base (d0.5);head (d0.5);' ]
+    draw multiples --only '*.d0.5'
+    [ "$(texts run/multiples.svg | grep -xE 'base|head' | tr '\n' ';')" = 'base;head;' ]
+    draw forest
+    has_text run/forest.svg 'H16 S2048 d0.25  head'
 }
 
 # crossing_rows: density, time of sparse / time of dense and its interval, a line each.
@@ -188,13 +215,60 @@ END
     sed -i '/,own,\|,dense,/s/,same,[^,]*,/,across,,/' run/cases.csv
     draw latency
     [ "$(texts run/latency.svg | grep -E '^(base|own|dense)' | tr '\n' ';')" = \
-        'base (density=0.25);own (density=0.25);dense (density=1);base (density=0.5);own (density=0.5);' ]
+        'base (d0.25);own (d0.25);dense;base (d0.5);own (d0.5);' ]
     has_text run/latency.svg 'bsa_fwd: median time'
     # More operators than a title holds.
     awk -F, -v OFS=, 'NR > 1 { $4 = "op" NR % 4 } { print }' run/cases.csv > t && mv t run/cases.csv
     draw latency
     has_text run/latency.svg '4 operators: median time'
     no_text run/latency.svg op1
+}
+
+# Forty cases of two operators: shapes that differ in heads, topk, head_dim and what follows from them.
+forty_cases() {
+    local h=$HEAD shape heads k rest sweep s
+    HEAD=${HEAD/dtype,/topk,head_dim,dtype,}
+    echo "$HEAD" > run/cases.csv
+    HEAD=$h
+    for sweep in forward backward; do
+        for shape in 64:640: 128:1152: 64:2048:.D576 64:2048:; do
+            IFS=: read -r heads k rest <<< "$shape"
+            for s in 2048 4096 8192 16384 32768; do
+                row "$sweep.B1.H$heads.S$s.k$k$rest.sink-$k" base baseline "$heads" "$s" '' $((s * heads)) '' '' ok 1e10 1e7
+                sed -i "\$ s/,s,bsa_fwd,/,$sweep,dsa_$sweep,/; \$ s/,bf16,/,$k,${rest:-.D512},bf16,/; \$ s/,\.D/,/" run/cases.csv
+            done
+        done
+    done
+}
+
+@test "forty cases: every bar and line has a name of its own, uncut" {
+    forty_cases
+    draw bars
+    no_text run/bars.svg 'cases)'
+    texts run/bars.svg | grep -E '^(forward|backward) ' > got
+    [ "$(wc -l < got)" -eq 40 ]
+    [ -z "$(sort got | uniq -d)" ]
+    [ "$(sed -n '1p; 11p; 16p; 40p' got | tr '\n' ';')" = \
+        'forward H64 S2048 k640;forward H64 S2048 k2048 D576;forward H64 S2048 k2048;backward H64 S32768 k2048;' ]
+    has_text run/bars.svg '; all B1; '
+    # By hand too, and one case alone has its whole name.
+    gnuplot -e "dir='run'; out='hand.svg'" "$SOURCE_DIR/plots/bars.gp"
+    diff <(texts hand.svg) <(texts run/bars.svg)
+    draw bars --only 'forward.B1.H64.S2048.k640*'
+    has_text run/bars.svg 'forward B1 H64 S2048 k640 sink-640'
+}
+
+@test "latency: lines named by what tells them apart, never by the length along x" {
+    forty_cases
+    draw latency
+    [ "$(texts run/latency.svg | grep ^base | tr '\n' ';')" = \
+        'base (forward H64 k640);base (forward H128 k1152);base (forward H64 k2048 D576);base (forward H64 k2048);base (backward H64 k640);base (backward H128 k1152);base (backward H64 k2048 D576);base (backward H64 k2048);' ]
+    # One line of an arm: the arm alone.
+    draw latency --only 'forward*k640*'
+    [ "$(texts run/latency.svg | grep ^base)" = base ]
+    # Cases of one length that differ in topk alone are not one line.
+    draw latency --only '*.S2048.*' --only '*.H64.S4096.k640*' --only '*.H128.S4096.*'
+    [ "$(texts run/latency.svg | grep -c '^base (forward H64 k')" -eq 3 ]
 }
 
 ceilings() {
@@ -250,6 +324,20 @@ END
     # 1600, a factor of 24, over 462 pixels from 534: 200 at 374.3, 400 at 273.5, the tip of the arrow.
     grep -q "rgb(102, 102, 102)'  d='M522.50,374.30 L522.50," run/roofline.svg
     grep -q "rgb(102, 102, 102)'  d='M522.50,[0-9.]* L[0-9.]*,[0-9.]* L522.50,273.53 " run/roofline.svg
+    [ "$(texts run/roofline.svg | grep -cE '^(base|head|bsa_fwd)$')" -eq 2 ]
+    # Of two operators the mark is the operator, the colour the arm: a dot (gpPt6) and a square (gpPt4) of one blue.
+    row s.b base baseline 4 1024 0.5 50000 '' '' ok 1e10 1e7
+    sed -i '$ s/bsa_fwd/bsa_bwd/; $ s/1e10,1e7$/1e10,2e7/' run/cases.csv
+    draw roofline
+    [ "$(texts run/roofline.svg | grep -xE 'base|head|bsa_fwd|bsa_bwd' | tr '\n' ' ')" = 'base head bsa_fwd bsa_bwd ' ]
+    marks run/roofline.svg > got
+    diff got - << 'END'
+gpPt4 rgb(  0, 114, 178) 1
+gpPt4 rgb( 68,  68,  68) 1
+gpPt6 rgb(  0, 114, 178) 1
+gpPt6 rgb( 68,  68,  68) 1
+gpPt6 rgb(213,  94,   0) 1
+END
     # Without ceilings there is no roofline, by name an error, by hand a word.
     echo '{"protocol": 7}' > run/run.json
     run "$BENCH" plot run --chart roofline
@@ -320,19 +408,21 @@ samples() {
     done
     run "$BENCH" plot run
     [ "$status" -eq 0 ]
-    has_text run/bars.svg '(first 24 of 200 cases)'
-    [ "$(texts run/bars.svg | grep -cxE 'H[0-9]+\.S[0-9]+')" -eq 24 ]
+    has_text run/bars.svg '(first 48 of 200 cases)'
+    has_text run/bars.svg 'not drawn: 152 cases from s.H5.S9 on; bench plot --only GLOB draws those chosen'
+    [ "$(texts run/bars.svg | grep -cxE 'H[0-9]+ S[0-9]+')" -eq 48 ]
     has_text run/latency.svg '(first 12 lines)'
     has_text run/multiples.svg '(first 9 of 10)'
-    has_text run/forest.svg '... 140 more rows ...'
+    has_text run/forest.svg '... 140 more rows, bench plot --only GLOB draws those chosen ...'
     [ -s run/heatmap.svg ]
 }
 
 @test "--only draws some cases, and leaves no file behind" {
     grid_rows
     draw bars --only 's.H4.*'
-    has_text run/bars.svg H4.S1024
-    no_text run/bars.svg H8.S1024
+    [ "$(texts run/bars.svg | grep -xE 'S[0-9]+' | tr '\n' ' ')" = 'S1024 S2048 S4096 ' ]
+    has_text run/bars.svg '; all s, H4; '
+    no_text run/bars.svg H8
     [ -z "$(find run -name '.*.tmp')" ]
     run "$BENCH" plot run --only 'x*'
     [ "$status" -eq 2 ]
