@@ -39,7 +39,7 @@ template <class P, int HEADS> struct scorer {
     const indexer_wgmma_args &args;
     wgmma_shared<P> &s;
     uint32_t side, key; /* group; the lane's key among 64 */
-    uint32_t scale;     /* place of that key's scale */
+    uint32_t first_key; /* of the item, the lane's among 64 added */
     ring_turn<2> q;
     ring_turn<P::STAGES> k;
     float weight[32];
@@ -54,7 +54,7 @@ template <class P, int HEADS> struct scorer {
         const uint32_t t = threadIdx.x % 4;
         const uint32_t first = 2 * NR * side + NR * (t / 2);
 
-        scale = note.scale + key;
+        first_key = note.first_key + key;
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float2 pair =
@@ -80,13 +80,25 @@ template <class P, int HEADS> struct scorer {
         return zero_behind(&s.k_full[k.at], k.parity);
     }
 
-    /* Factor of the lane's key in either half of a tile. */
-    __device__ __forceinline__ void take_factors(float (&factor)[2]) const
+    /* Scales of the lane's key in either half of a tile, read by the lane that needs them, so that
+     * products alone read a stage: what else reads it needs a fence of proxies before the stage is
+     * given back, and that fence waits for stores under way while no product is. */
+    __device__ __forceinline__ void ask_scales(float (&scale)[2], uint32_t from) const
     {
+        const float *of = static_cast<const float *>(args.items.c.k_scale);
+
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            factor[half] = P::SCALED ? args.items.c.factor * s.k_scale[k.at][scale + 64 * half]
-                                     : args.items.c.factor;
+        for (uint32_t half = 0; half < 2; half++)
+            scale[half] = P::SCALED ? __ldg(of + min(first_key + from + 64 * half,
+                                                     static_cast<uint32_t>(args.items.c.keys) - 1))
+                                    : 1.0f;
+    }
+
+    /* All of this warp's products from the stage are complete. */
+    __device__ __forceinline__ void give_back(uint32_t at, uint32_t lane)
+    {
+        if (lane == 0)
+            (void)cuda::ptx::mbarrier_arrive(&s.k_empty[at]);
     }
 
     /* The 64 keys from `from` on. */
@@ -107,27 +119,27 @@ template <class P, int HEADS> struct scorer {
     __device__ __forceinline__ void run_all()
     {
         const uint32_t lane = threadIdx.x % 32;
-        float low[64], high[64];
+        float low[64], high[64], scale[2];
 
         sab::barrier_wait(&s.q_full[0], 0);
         uint32_t tile = s.note[0].from, to = s.note[0].to;
         if (tile == to)
             return;
         take_item();
+        ask_scales(scale, tile * INDEXER_KEYS);
         sab::barrier_wait(&s.k_full[0], 0);
         (void)multiply(low, 0);
         sab::wgmma_wait<0>();
         sab::wgmma_hold(low);
         for (;;) {
             const uint32_t from = tile * INDEXER_KEYS, done = k.at, item = q.at;
-            float factor[2];
 
             float zero = multiply(high, 1);
-            take_factors(factor);
-            put(low, from, factor[0], zero);
+            const float factor = args.items.c.factor * scale[1];
+            put(low, from, args.items.c.factor * scale[0], zero);
             sab::wgmma_wait<0>();
             sab::wgmma_hold(high);
-            sab::stage_release(&s.k_empty[done], lane);
+            give_back(done, lane);
             const bool last = ++tile == to;
             if (last) {
                 q.advance();
@@ -136,17 +148,20 @@ template <class P, int HEADS> struct scorer {
                 to = s.note[q.at].to;
             }
             if (tile == to) { /* no more items */
-                put(high, from + 64, factor[1], 0.0f);
+                put(high, from + 64, factor, 0.0f);
                 return;
             }
             k.advance();
             sab::barrier_wait(&s.k_full[k.at], k.parity);
             zero = multiply(low, 0);
-            put(high, from + 64, factor[1], zero);
+            if (!last)
+                ask_scales(scale, tile * INDEXER_KEYS);
+            put(high, from + 64, factor, zero);
             if (last) {
                 if (lane == 0)
                     (void)cuda::ptx::mbarrier_arrive(&s.q_empty[item]);
                 take_item();
+                ask_scales(scale, tile * INDEXER_KEYS);
             }
             sab::wgmma_wait<0>();
             sab::wgmma_hold(low);

@@ -147,7 +147,6 @@ struct problem {
         c.scores = scores.data();
         args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS, 0};
         args.k = {k.data(), c.keys, bytes, INDEXER_KEYS, 0};
-        args.k_scale = {k_scale.data(), c.keys, 4, 0, INDEXER_SCALES_BOX};
     }
 };
 
