@@ -137,31 +137,34 @@ template <class P, int HEADS> struct scorer {
             float zero = multiply(high, 1);
             const float factor = args.items.c.factor * scale[1];
             put(low, from, args.items.c.factor * scale[0], zero);
-            sab::wgmma_wait<0>();
-            sab::wgmma_hold(high);
-            give_back(done, lane);
+            /* all that the next product waits for stands before the wait for this one */
             const bool last = ++tile == to;
             if (last) {
                 q.advance();
                 sab::barrier_wait(&s.q_full[q.at], q.parity);
                 tile = s.note[q.at].from;
                 to = s.note[q.at].to;
+                first_key = s.note[q.at].first_key + key;
             }
-            if (tile == to) { /* no more items */
+            const bool more = tile != to;
+            k.advance();
+            if (more) {
+                ask_scales(scale, tile * INDEXER_KEYS);
+                sab::barrier_wait(&s.k_full[k.at], k.parity);
+            }
+            sab::wgmma_wait<0>();
+            sab::wgmma_hold(high);
+            if (!more) { /* no more items */
                 put(high, from + 64, factor, 0.0f);
                 return;
             }
-            k.advance();
-            sab::barrier_wait(&s.k_full[k.at], k.parity);
             zero = multiply(low, 0);
-            if (!last)
-                ask_scales(scale, tile * INDEXER_KEYS);
+            give_back(done, lane);
             put(high, from + 64, factor, zero);
             if (last) {
                 if (lane == 0)
                     (void)cuda::ptx::mbarrier_arrive(&s.q_empty[item]);
                 take_item();
-                ask_scales(scale, tile * INDEXER_KEYS);
             }
             sab::wgmma_wait<0>();
             sab::wgmma_hold(low);
