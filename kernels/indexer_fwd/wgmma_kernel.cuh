@@ -206,8 +206,8 @@ __global__ void __launch_bounds__(INDEXER_WGMMA_THREADS, 1)
         if (warp == 8)
             loader<P, HEADS>{args, s, {}, {}, lane}.run_all();
         else
-            for_runs(args.items, [&](const row_run &run, uint32_t split) {
-                fill_run(args.items, run, split, threadIdx.x - 9 * 32, INDEXER_WGMMA_FILLING);
+            for_runs(args.items, [&](const row_run &run, const key_share &share) {
+                fill_run(args.items, run, share, threadIdx.x - 9 * 32, INDEXER_WGMMA_FILLING);
             });
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

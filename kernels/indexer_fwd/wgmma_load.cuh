@@ -124,8 +124,8 @@ template <class P, int HEADS> struct loader {
 
     __device__ __forceinline__ void run_all()
     {
-        for_runs(args.items, [&](const row_run &run, uint32_t split) {
-            const tile_range tiles(args.items, run, split);
+        for_runs(args.items, [&](const row_run &run, const key_share &share) {
+            const tile_range tiles(args.items, run, share);
 
             if (tiles.from == tiles.to)
                 return;

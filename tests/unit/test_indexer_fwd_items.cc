@@ -77,11 +77,11 @@ struct made {
 /* What one block of threads does: its tiles as the kernels score them, the rest as they fill it. */
 void run_block(made &m, const indexer_items &items)
 {
-    indexer::for_runs(items, [&](const indexer::row_run &run, uint32_t split) {
-        const indexer::tile_range range(items, run, split);
+    indexer::for_runs(items, [&](const indexer::row_run &run, const indexer::key_share &share) {
+        const indexer::tile_range range(items, run, share);
 
         for (uint32_t thread = 0; thread < 96; thread++)
-            indexer::fill_run(items, run, split, thread, 96);
+            indexer::fill_run(items, run, share, thread, 96);
         for (uint32_t row = run.begin; row < run.end; row++) {
             const int32_t limit = indexer::limit_at(items.c, run, row);
             const int64_t end = min((int64_t)range.to * INDEXER_KEYS, m.c.columns);
