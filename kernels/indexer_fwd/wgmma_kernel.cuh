@@ -10,7 +10,9 @@
  *     sums    |        | low(0)  | high(0) | low(1)  | high(1) ...
  *
  * from the first tile of the first item to the last one. The other group's products fill the gaps
- * between two of them: while one is under way, one of the other group waits behind it.
+ * between two of them: while one is under way, one of the other group waits behind it. Between the
+ * end of a product and the next one stand its issue and nothing else: no sums, no awaited barrier
+ * (both come before the wait), no fence.
  *
  * Limits, in clocks of a multiprocessor for 128 keys x 256 pairs (fp8, bf16 in brackets):
  *   tensor          1024 (2048)  8192 (4096) operations a clock
