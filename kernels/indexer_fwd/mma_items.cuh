@@ -63,53 +63,70 @@ struct item_place {
     }
 };
 
-/* f(run, split) for all runs of this block's items. These go there and back again over the blocks
- * of threads, so that long and short ones meet. */
+/* The share [from, to) / (args.splits * gridDim.x) of the tiles of each run of a block of rows. */
+struct key_share {
+    uint32_t from, to;
+};
+
+/* f(run, share) for all runs of this block's items. These go there and back again over the blocks
+ * of threads, so that long and short ones meet. What is left for less than a whole turn is dealt
+ * out by keys, the same share of an item to each: in units of 1 / gridDim.x of an item, of `left`
+ * items each block of threads has `left` units in a row, which lie in two items at most. */
 template <class F> __device__ __forceinline__ void for_runs(const indexer_items &args, const F &f)
 {
     const uint32_t rows = static_cast<uint32_t>(args.c.rows), items = args.blocks * args.splits;
+    const uint32_t whole = gridDim.x, turns = items / whole, left = items % whole;
+    const uint32_t first = left * blockIdx.x, last = first + left;
 
-    for (uint32_t turn = 0; turn * gridDim.x < items; turn++) {
-        const uint32_t at = turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-        const uint32_t item = turn * gridDim.x + at;
+    for (uint32_t turn = 0; turn < turns + 2; turn++) {
+        uint32_t item = turn * whole + (turn % 2 ? whole - 1 - blockIdx.x : blockIdx.x);
+        key_share share = {0, whole};
 
-        if (item >= items)
-            break; /* of the last turn */
+        if (turn >= turns) {
+            const uint32_t of = first / whole + (turn - turns), begin = of * whole;
+
+            if (begin >= last)
+                break;
+            share = {max(first, begin) - begin, min(last, begin + whole) - begin};
+            item = turns * whole + of;
+        }
         const item_place place(args, item);
+        share.from += place.split * whole;
+        share.to += place.split * whole;
         const uint32_t end = min(rows, (place.block + 1) * args.tokens);
         for (uint32_t row = place.block * args.tokens; row < end;) {
             const row_run run = run_at(args.c, row, end);
 
-            f(run, place.split);
+            f(run, share);
             row = run.end;
         }
     }
 }
 
-/* Tiles of a run that a split has. */
+/* Tiles of a run in a share. */
 struct tile_range {
     uint32_t from, to;
 
     __device__ __forceinline__ tile_range(const indexer_items &args, const row_run &run,
-                                          uint32_t split)
+                                          const key_share &share)
     {
-        const uint64_t tiles = run.tiles;
+        const uint64_t tiles = run.tiles, of = args.splits * gridDim.x;
 
-        from = static_cast<uint32_t>(tiles * split / args.splits);
-        to = static_cast<uint32_t>(tiles * (split + 1) / args.splits);
+        from = static_cast<uint32_t>(tiles * share.from / of);
+        to = static_cast<uint32_t>(tiles * share.to / of);
     }
 };
 
 /* -inf into the columns of a run that no tile reaches, by `threads` threads. A row begins at
  * a multiple of 16 bytes. */
 __device__ __forceinline__ void fill_run(const indexer_items &args, const row_run &run,
-                                         uint32_t split, uint32_t thread, uint32_t threads)
+                                         const key_share &share, uint32_t thread, uint32_t threads)
 {
     const uint32_t columns = static_cast<uint32_t>(args.c.columns);
     const uint32_t from = run.tiles * INDEXER_KEYS;
     const float4 none = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
 
-    if (split != 0 || from >= columns)
+    if (share.from != 0 || from >= columns)
         return;
     for (uint32_t row = run.begin; row < run.end; row++) {
         float *to = args.c.scores + row * args.c.stride;

@@ -44,7 +44,7 @@ int indexer_wgmma_call_init(struct indexer_fwd_call *call, const struct sab_prob
 }
 
 /* So that the longest of the workers has the least to do, all items taken to be whole ones; an item
- * costs 3/4 of a tile besides its own. */
+ * costs 3/4 of a tile besides its own. Items beyond whole turns are dealt out by keys. */
 static uint32_t choose_splits(const struct indexer_fwd_call *c, uint64_t blocks, uint64_t workers)
 {
     const uint64_t tiles = ((uint64_t)c->columns + INDEXER_KEYS - 1) / INDEXER_KEYS;
@@ -52,8 +52,10 @@ static uint32_t choose_splits(const struct indexer_fwd_call *c, uint64_t blocks,
     uint32_t best = 1;
 
     for (uint32_t splits = 1; splits <= 64 && splits <= tiles; splits++) {
-        const uint64_t turns = (blocks * splits + workers - 1) / workers;
-        const uint64_t cost = turns * (4 * ((tiles + splits - 1) / splits) + 3);
+        const uint64_t items = blocks * splits, deal = items < workers ? items : workers;
+        const uint64_t left = items % deal, of = splits * deal;
+        const uint64_t cost = items / deal * (4 * ((tiles + splits - 1) / splits) + 3) +
+                              (left ? 4 * ((tiles * left + of - 1) / of) + 2 * 3 : 0);
 
         if (cost < least && blocks * splits < INT32_MAX) {
             least = cost;

@@ -186,10 +186,10 @@ __device__ __forceinline__ void serve_items(const indexer_items &items, uint8_t 
     const mma_scorer<P, HEADS> scorer = {items, s, 64 * (warp % 4), keys,
                                          keys + lane / 4 + 8 * (lane % 2) + 16 * (lane / 2 % 2)};
 
-    for_runs(items, [&](const row_run &run, uint32_t split) {
-        const tile_range tiles(items, run, split);
+    for_runs(items, [&](const row_run &run, const key_share &share) {
+        const tile_range tiles(items, run, share);
 
-        fill_run(items, run, split, threadIdx.x, INDEXER_MMA_THREADS);
+        fill_run(items, run, share, threadIdx.x, INDEXER_MMA_THREADS);
         if (tiles.from < tiles.to)
             serve_run<P, HEADS>(items, s, scorer, run, tiles);
     });

@@ -56,24 +56,6 @@ static int encode_rows(CUtensorMap *map, const char *name, const void *base, int
     return sab_map_encode(map, &shape, msg);
 }
 
-static int encode_scales(CUtensorMap *map, const struct indexer_fwd_call *c,
-                         struct sab_message *msg)
-{
-    struct sab_map_shape shape = {};
-
-    shape.name = "k_scale";
-    shape.base = const_cast<void *>(c->k_scale);
-    shape.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    shape.swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-    shape.rank = 4;
-    for (int i = 0; i < 4; i++) {
-        shape.size[i] = i ? 1 : (uint64_t)c->keys;
-        shape.stride_bytes[i] = ((uint64_t)c->keys * sizeof(float) + 15) / 16 * 16;
-        shape.box[i] = i ? 1 : INDEXER_SCALES_BOX;
-    }
-    return sab_map_encode(map, &shape, msg);
-}
-
 static int prepare(struct wgmma_plan *plan, struct sab_message *msg)
 {
     struct indexer_wgmma_args *args = &plan->args;
@@ -82,8 +64,6 @@ static int prepare(struct wgmma_plan *plan, struct sab_message *msg)
 
     if (status == SAB_OK)
         status = encode_rows(&args->k, "k", c->k, c->keys, INDEXER_KEYS, c, msg);
-    if (status == SAB_OK && c->precision == INDEXER_FP8)
-        status = encode_scales(&args->k_scale, c, msg);
     if (status != SAB_OK)
         return status;
     plan->kernel = kernel_of(c);

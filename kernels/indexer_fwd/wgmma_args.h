@@ -13,13 +13,11 @@ enum {
     INDEXER_SEGMENT_BYTES = 128, /* of a row, the width of the swizzle */
     INDEXER_WGMMA_THREADS = 384, /* two groups that compute, one that loads and fills */
     INDEXER_WGMMA_FILLING = 96,  /* of the third one */
-    INDEXER_SCALES_BOX = 132,    /* scales of a tile's keys, from a multiple of 4 on */
 };
 
 struct indexer_wgmma_args {
-    CUtensorMap q;       /* u8 or u16 [rows*heads,128], boxes of 256 rows x 128 bytes, swizzled */
-    CUtensorMap k;       /* the same, boxes of 128 rows */
-    CUtensorMap k_scale; /* f32 [keys], boxes of 132; fp8 alone */
+    CUtensorMap q; /* u8 or u16 [rows*heads,128], boxes of 256 rows x 128 bytes, swizzled */
+    CUtensorMap k; /* the same, boxes of 128 rows */
     struct indexer_items items;
 };
 

@@ -10,7 +10,9 @@
  *     sums    |        | low(0)  | high(0) | low(1)  | high(1) ...
  *
  * from the first tile of the first item to the last one. The other group's products fill the gaps
- * between two of them: while one is under way, one of the other group waits behind it.
+ * between two of them: while one is under way, one of the other group waits behind it. Between the
+ * end of a product and the next one stand its issue and nothing else: no sums, no awaited barrier
+ * (both come before the wait), no fence.
  *
  * Limits, in clocks of a multiprocessor for 128 keys x 256 pairs (fp8, bf16 in brackets):
  *   tensor          1024 (2048)  8192 (4096) operations a clock
@@ -39,7 +41,7 @@ template <class P, int HEADS> struct scorer {
     const indexer_wgmma_args &args;
     wgmma_shared<P> &s;
     uint32_t side, key; /* group; the lane's key among 64 */
-    uint32_t scale;     /* place of that key's scale */
+    uint32_t first_key; /* of the item, the lane's among 64 added */
     ring_turn<2> q;
     ring_turn<P::STAGES> k;
     float weight[32];
@@ -54,7 +56,7 @@ template <class P, int HEADS> struct scorer {
         const uint32_t t = threadIdx.x % 4;
         const uint32_t first = 2 * NR * side + NR * (t / 2);
 
-        scale = note.scale + key;
+        first_key = note.first_key + key;
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float2 pair =
@@ -80,13 +82,25 @@ template <class P, int HEADS> struct scorer {
         return zero_behind(&s.k_full[k.at], k.parity);
     }
 
-    /* Factor of the lane's key in either half of a tile. */
-    __device__ __forceinline__ void take_factors(float (&factor)[2]) const
+    /* Scales of the lane's key in either half of a tile, read by the lane that needs them, so that
+     * products alone read a stage: what else reads it needs a fence of proxies before the stage is
+     * given back, and that fence waits for stores under way while no product is. */
+    __device__ __forceinline__ void ask_scales(float (&scale)[2], uint32_t from) const
     {
+        const float *of = static_cast<const float *>(args.items.c.k_scale);
+
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            factor[half] = P::SCALED ? args.items.c.factor * s.k_scale[k.at][scale + 64 * half]
-                                     : args.items.c.factor;
+        for (uint32_t half = 0; half < 2; half++)
+            scale[half] = P::SCALED ? __ldg(of + min(first_key + from + 64 * half,
+                                                     static_cast<uint32_t>(args.items.c.keys) - 1))
+                                    : 1.0f;
+    }
+
+    /* All of this warp's products from the stage are complete. */
+    __device__ __forceinline__ void give_back(uint32_t at, uint32_t lane)
+    {
+        if (lane == 0)
+            (void)cuda::ptx::mbarrier_arrive(&s.k_empty[at]);
     }
 
     /* The 64 keys from `from` on. */
@@ -107,7 +121,7 @@ template <class P, int HEADS> struct scorer {
     __device__ __forceinline__ void run_all()
     {
         const uint32_t lane = threadIdx.x % 32;
-        float low[64], high[64];
+        float low[64], high[64], scale[2];
 
         sab::barrier_wait(&s.noted[0], 0);
         sab::barrier_wait(&s.q_full[0], 0);
@@ -115,20 +129,18 @@ template <class P, int HEADS> struct scorer {
         if (tile == to)
             return;
         take_item();
+        ask_scales(scale, tile * INDEXER_KEYS);
         sab::barrier_wait(&s.k_full[0], 0);
         (void)multiply(low, 0);
         sab::wgmma_wait<0>();
         sab::wgmma_hold(low);
         for (;;) {
             const uint32_t from = tile * INDEXER_KEYS, done = k.at, item = q.at;
-            float factor[2];
 
             float zero = multiply(high, 1);
-            take_factors(factor);
-            put(low, from, factor[0], zero);
-            sab::wgmma_wait<0>();
-            sab::wgmma_hold(high);
-            sab::stage_release(&s.k_empty[done], lane);
+            const float factor = args.items.c.factor * scale[1];
+            put(low, from, args.items.c.factor * scale[0], zero);
+            /* all that the next product waits for stands before the wait for this one */
             const bool last = ++tile == to;
             if (last) {
                 q.advance();
@@ -136,15 +148,23 @@ template <class P, int HEADS> struct scorer {
                 sab::barrier_wait(&s.q_full[q.at], q.parity);
                 tile = s.note[q.at].from;
                 to = s.note[q.at].to;
+                first_key = s.note[q.at].first_key + key;
             }
-            if (tile == to) { /* no more items */
-                put(high, from + 64, factor[1], 0.0f);
+            const bool more = tile != to;
+            k.advance();
+            if (more) {
+                ask_scales(scale, tile * INDEXER_KEYS);
+                sab::barrier_wait(&s.k_full[k.at], k.parity);
+            }
+            sab::wgmma_wait<0>();
+            sab::wgmma_hold(high);
+            if (!more) { /* no more items */
+                put(high, from + 64, factor, 0.0f);
                 return;
             }
-            k.advance();
-            sab::barrier_wait(&s.k_full[k.at], k.parity);
             zero = multiply(low, 0);
-            put(high, from + 64, factor[1], zero);
+            give_back(done, lane);
+            put(high, from + 64, factor, zero);
             if (last) {
                 sab::warp_arrive(&s.q_empty[item]);
                 take_item();
@@ -190,8 +210,8 @@ __global__ void __launch_bounds__(INDEXER_WGMMA_THREADS, 1)
         if (warp == 8)
             loader<P, HEADS>{args, s, {}, {}, lane}.run_all();
         else
-            for_runs(args.items, [&](const row_run &run, uint32_t split) {
-                fill_run(args.items, run, split, threadIdx.x - 9 * 32, INDEXER_WGMMA_FILLING);
+            for_runs(args.items, [&](const row_run &run, const key_share &share) {
+                fill_run(args.items, run, share, threadIdx.x - 9 * 32, INDEXER_WGMMA_FILLING);
             });
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

@@ -1,6 +1,6 @@
 /*
- * wgmma_load.cuh - the third group of a block: one warp brings queries, keys, weights and scales to
- * shared memory, three warps write -inf beyond the last tile of each row.
+ * wgmma_load.cuh - the third group of a block: one warp brings queries, keys and weights to shared
+ * memory, three warps write -inf beyond the last tile of each row.
  */
 #ifndef INDEXER_FWD_WGMMA_LOAD_CUH
 #define INDEXER_FWD_WGMMA_LOAD_CUH
@@ -24,16 +24,10 @@ struct bf16 {
     static constexpr bool SCALED = false;
 };
 
-/* Scales come in boxes that begin at a multiple of 16 bytes: a box that begins elsewhere in its rows
- * faults (cudaErrorIllegalInstruction), and a segment may begin at any key. Places in shared memory are
- * 128 bytes apart. */
-constexpr uint32_t SCALES_AT = INDEXER_SCALES_BOX - INDEXER_KEYS; /* a multiple of it */
-constexpr uint32_t SCALES_PLACE = (INDEXER_SCALES_BOX + 31) / 32 * 32;
-
 /* What the computing groups need to know of an item; written ahead. */
 struct item_note {
     uint32_t first_row;            /* of the 256 / heads query rows */
-    uint32_t scale;                /* place of the item's first key in the boxes of its scales */
+    uint32_t first_key;            /* of all */
     uint32_t from, to;             /* tiles of keys; equal: there are no more items */
     int32_t limit[INDEXER_TOKENS]; /* columns that a row sees; below 0: not a row of this item */
 };
@@ -44,7 +38,6 @@ template <class P> struct wgmma_shared {
 
     uint8_t q[2][P::SEGMENTS][Q_SEGMENT];
     uint8_t k[P::STAGES][P::SEGMENTS][K_SEGMENT];
-    float k_scale[P::SCALED ? P::STAGES : 1][P::SCALED ? SCALES_PLACE : 4];
     float weight[2][INDEXER_COLUMNS];
     item_note note[2];
     uint64_t noted[2], q_full[2], q_empty[2]; /* the item, its queries; both free again */
@@ -91,7 +84,7 @@ template <class P, int HEADS> struct loader {
         }
         if (lane == 0) {
             note.first_row = first_row;
-            note.scale = run.first_key % SCALES_AT;
+            note.first_key = run.first_key;
             note.from = from;
             note.to = to;
         }
@@ -120,13 +113,10 @@ template <class P, int HEADS> struct loader {
                 uint64_t *full = &s.k_full[k.at];
 
                 sab::barrier_wait(&s.k_empty[k.at], k.parity ^ 1);
-                sab::expect_boxes(full, sizeof(s.k[0]) + (P::SCALED ? INDEXER_SCALES_BOX * sizeof(float) : 0));
+                sab::expect_boxes(full, sizeof(s.k[0]));
 #pragma unroll
                 for (int i = 0; i < P::SEGMENTS; i++)
                     sab::ask_box(s.k[k.at][i], full, &args.k, 64 * i, key, 0, 0);
-                if (P::SCALED)
-                    sab::ask_box(reinterpret_cast<uint8_t *>(s.k_scale[k.at]), full, &args.k_scale,
-                                 key / SCALES_AT * SCALES_AT, 0, 0, 0);
             }
             __syncwarp();
         }
@@ -134,8 +124,8 @@ template <class P, int HEADS> struct loader {
 
     __device__ __forceinline__ void run_all()
     {
-        for_runs(args.items, [&](const row_run &run, uint32_t split) {
-            const tile_range tiles(args.items, run, split);
+        for_runs(args.items, [&](const row_run &run, const key_share &share) {
+            const tile_range tiles(args.items, run, share);
 
             if (tiles.from == tiles.to)
                 return;

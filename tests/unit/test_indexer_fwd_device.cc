@@ -147,7 +147,6 @@ struct problem {
         c.scores = scores.data();
         args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS, 0};
         args.k = {k.data(), c.keys, bytes, INDEXER_KEYS, 0};
-        args.k_scale = {k_scale.data(), c.keys, 4, 0, INDEXER_SCALES_BOX};
     }
 };
 
@@ -217,9 +216,10 @@ template <class P, int HEADS> void wgmma_block(const indexer_wgmma_args &args, u
     if (warp == 8) {
         indexer::loader<P, HEADS>{args, s, {}, {}, lane}.run_all();
     } else if (warp > 8) {
-        indexer::for_runs(args.items, [&](const indexer::row_run &run, uint32_t split) {
-            indexer::fill_run(args.items, run, split, thread - 9 * 32, INDEXER_WGMMA_FILLING);
-        });
+        indexer::for_runs(
+            args.items, [&](const indexer::row_run &run, const indexer::key_share &share) {
+                indexer::fill_run(args.items, run, share, thread - 9 * 32, INDEXER_WGMMA_FILLING);
+            });
     } else {
         const uint32_t key = 16 * (warp % 4) + lane / 4 + 8 * (lane % 2);
         indexer::scorer<P, HEADS> group = {args, s, warp / 4, key, {}, {}, {}, {}, {}, {}, {}};

@@ -77,11 +77,11 @@ struct made {
 /* What one block of threads does: its tiles as the kernels score them, the rest as they fill it. */
 void run_block(made &m, const indexer_items &items)
 {
-    indexer::for_runs(items, [&](const indexer::row_run &run, uint32_t split) {
-        const indexer::tile_range range(items, run, split);
+    indexer::for_runs(items, [&](const indexer::row_run &run, const indexer::key_share &share) {
+        const indexer::tile_range range(items, run, share);
 
         for (uint32_t thread = 0; thread < 96; thread++)
-            indexer::fill_run(items, run, split, thread, 96);
+            indexer::fill_run(items, run, share, thread, 96);
         for (uint32_t row = run.begin; row < run.end; row++) {
             const int32_t limit = indexer::limit_at(items.c, run, row);
             const int64_t end = min((int64_t)range.to * INDEXER_KEYS, m.c.columns);
@@ -200,6 +200,29 @@ void splits(void **)
     assert_int_equal(items_of(4, 4096, 64, 0).splits, 1);
 }
 
+/* 5 blocks of rows of 12 tiles on 3 workers: one each, then 2 * 12 tiles by thirds. */
+void shares(void **)
+{
+    const cut s = {1, 20, 1536, 1, 64, {1535}, {}, 3};
+    made m(s);
+    indexer_items items;
+    const unsigned blocks = indexer_items_init(&items, &m.c, s.workers);
+
+    assert_int_equal(blocks, 3);
+    assert_int_equal(items.splits, 1);
+    gridDim.x = blocks;
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+        uint32_t tiles = 0;
+
+        indexer::for_runs(items, [&](const indexer::row_run &run, const indexer::key_share &share) {
+            const indexer::tile_range range(items, run, share);
+
+            tiles += range.to - range.from;
+        });
+        assert_int_equal(tiles, 12 + 8);
+    }
+}
+
 } // namespace
 
 int main()
@@ -208,6 +231,7 @@ int main()
         cmocka_unit_test(every_element_once),
         cmocka_unit_test(a_missing_block_shows),
         cmocka_unit_test(splits),
+        cmocka_unit_test(shares),
     };
 
     return cmocka_run_group_tests(tests, nullptr, nullptr);
