@@ -100,6 +100,14 @@ extern "C" cudaError_t cuda_kernel_probe(struct probe_reading *out, int blocks, 
 
 extern "C" cudaError_t cuda_kernel_delay(uint64_t ns, cudaStream_t stream)
 {
+    /* Its multiprocessor stays open to blocks that want all the shared memory: how that is split
+     * from the L1 changes only while nothing runs there, and a grid of which every block must be
+     * there at once would wait for the delay's end. */
+    const cudaError_t rc = cudaFuncSetAttribute(
+        delay, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+
+    if (rc != cudaSuccess)
+        return rc;
     delay<<<1, 32, 0, stream>>>(ns);
     return cudaGetLastError();
 }

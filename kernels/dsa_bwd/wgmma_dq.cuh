@@ -70,13 +70,14 @@ template <class T, int D, int N> struct dq_sums {
             put_chunk_down(sum[c], shared, 4 * group + c, warp, lane, factor);
         if constexpr (TAIL) {
             float *partial = reinterpret_cast<float *>(shared + PARTIAL) + 32 * warp + lane;
+            uint64_t *there = &reinterpret_cast<wgmma_barriers *>(shared + where::BARRIERS)->tail;
             if (group == 0) {
 #pragma unroll
                 for (int i = 0; i < N / 2; i++)
                     partial[128 * i] = tail[i];
-            }
-            __syncthreads();
-            if (group == 1) {
+                sab::warp_arrive(there);
+            } else {
+                sab::barrier_wait(there, 0);
 #pragma unroll
                 for (int i = 0; i < N / 2; i++)
                     tail[i] += partial[128 * i];

@@ -24,6 +24,7 @@ constexpr int WARPS = 4; /* of a warpgroup */
 struct wgmma_barriers {
     uint64_t loaded[PARTS]; /* q and dout, by TMA */
     uint64_t statistics;    /* 4 warps */
+    uint64_t tail;          /* all lanes of a group: its part of the tail of dq is there */
     /* once a tile, by its stage */
     uint64_t ds_full[2]; /* 4 warps of the owner of the tile */
     uint64_t k_free[2];  /* 8 warps: the products of dq are done */
@@ -154,6 +155,7 @@ __device__ __forceinline__ void open_block(const dsa_bwd_wgmma_args &args, uint8
     for (int p = 0; p < PARTS; p++)
         sab::barrier_init(&bar->loaded[p], 1);
     sab::barrier_init(&bar->statistics, WARPS);
+    sab::barrier_init(&bar->tail, WARPS * sab::WARP_LANES);
     for (int i = 0; i < where::STAGES; i++) {
         sab::barrier_init(&bar->ds_full[i], WARPS);
         sab::barrier_init(&bar->k_free[i], 2 * WARPS);
