@@ -46,6 +46,10 @@ cudaError_t cuda_kernel_read(const void *data, uint64_t bytes, uint32_t *sink, i
 cudaError_t cuda_kernel_probe(struct probe_reading *out, int blocks, cudaStream_t stream);
 /* Keeps one thread busy for about so long. Touches no memory. Ends by itself. */
 cudaError_t cuda_kernel_delay(uint64_t ns, cudaStream_t stream);
+/* The same, and its multiprocessor stays open to blocks that want all the shared memory: how that
+ * is split from the L1 changes only while nothing runs there, and a grid whose blocks must all be
+ * there at once would wait for the end. Not beside samples: the split outlasts it. */
+cudaError_t cuda_kernel_busy(uint64_t ns, cudaStream_t stream);
 /* Smallest step of the global timer seen in `readings` readings. */
 cudaError_t cuda_kernel_timer_step(uint64_t *step_ns, int readings, cudaStream_t stream);
 

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(32) clock_probe(struct probe_reading *out)
     out[blockIdx.x] = r;
 }
 
-__global__ void __launch_bounds__(32) delay(uint64_t ns)
+__device__ __forceinline__ void wait_one_thread(uint64_t ns)
 {
     const uint64_t begin = cuda::ptx::get_sreg_globaltimer();
 
@@ -59,6 +59,16 @@ __global__ void __launch_bounds__(32) delay(uint64_t ns)
         return;
     while (cuda::ptx::get_sreg_globaltimer() - begin < ns)
         __nanosleep(20);
+}
+
+__global__ void __launch_bounds__(32) delay(uint64_t ns)
+{
+    wait_one_thread(ns);
+}
+
+__global__ void __launch_bounds__(32) busy(uint64_t ns)
+{
+    wait_one_thread(ns);
 }
 
 __global__ void __launch_bounds__(32) timer_step(uint64_t *step_ns, int readings)
@@ -100,15 +110,18 @@ extern "C" cudaError_t cuda_kernel_probe(struct probe_reading *out, int blocks, 
 
 extern "C" cudaError_t cuda_kernel_delay(uint64_t ns, cudaStream_t stream)
 {
-    /* Its multiprocessor stays open to blocks that want all the shared memory: how that is split
-     * from the L1 changes only while nothing runs there, and a grid of which every block must be
-     * there at once would wait for the delay's end. */
+    delay<<<1, 32, 0, stream>>>(ns);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_kernel_busy(uint64_t ns, cudaStream_t stream)
+{
     const cudaError_t rc = cudaFuncSetAttribute(
-        delay, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        busy, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 
     if (rc != cudaSuccess)
         return rc;
-    delay<<<1, 32, 0, stream>>>(ns);
+    busy<<<1, 32, 0, stream>>>(ns);
     return cudaGetLastError();
 }
 

@@ -40,7 +40,7 @@ static void *stream_use(struct device *dev, void *stream)
 static int stream_busy(struct device *dev, void *stream, double ns, struct err *err)
 {
     (void)dev;
-    return cuda_check(cuda_kernel_delay((uint64_t)ns, stream ? stream : cudaStreamLegacy),
+    return cuda_check(cuda_kernel_busy((uint64_t)ns, stream ? stream : cudaStreamLegacy),
                       "keeping a stream busy", err);
 }
 
