@@ -58,8 +58,8 @@ template <class T, int WIDTH> struct attender {
         }
     }
 
-    /* The prefix ends in the other's tile of which `theirs` tells: closed before the reference moves
-     * to that tile's, which may be far above everything summed so far. */
+    /* The prefix ends in the other's tile of which `theirs` tells: closed before the reference
+     * moves to that tile's, which may be far above everything summed so far. */
     __device__ __forceinline__ void close_before(const tile_info &theirs, const row_state &state)
     {
         if (!g.prefix_open || theirs.prefix == DSA_WGMMA_KEYS)
