@@ -15,7 +15,8 @@
 #   dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense
 #                                            the contract's matrix, every kernel of the operator
 #   quant_check indexer_check score_check    likewise of the quantisers and of the indexer's family
-#   every                                    all checks of every kernel, one or two cases each
+#   every traffic                            all checks of every kernel, one or two cases each; equal
+#                                            bits of long sequences beside memory traffic
 #   doctor check fixture_checks cached quick activities faults   the program
 #   ceilings                                 kept for the steps behind it
 #   descriptors sweep aa twin                what is published
@@ -29,7 +30,7 @@ out=$(realpath -m "${2:-gpu-proof}")
 shift $(($# < 2 ? $# : 2))
 [ $# -gt 0 ] || set -- device truth vectors matrix descriptor_hazards dsa memcheck racecheck synccheck \
     initcheck dsa_fwd dsa_bwd bsa_fwd indexer_bwd_sparse indexer_bwd_dense \
-    quant_check indexer_check score_check every doctor check fixture_checks cached quick activities \
+    quant_check indexer_check score_check every traffic doctor check fixture_checks cached quick activities \
     faults ceilings descriptors sweep aa twin
 
 # Steps that are `bench run` of one configuration: the most seconds, and the file.
@@ -184,6 +185,10 @@ step() { # NAME SEED
         ;;
     # An unsafe choice that fails exactly what it is known for is a success.
     cached) checked 240 0 cached configs/sage_descriptors.ini --only '*S128*' ;;
+    traffic)
+        checked 180 0 traffic configs/sage_wgmma.ini --only '*S16384*' --only '*S4096*' \
+            --check repeat --check traffic
+        ;;
     ceilings) limited 180 0 ceilings "$bench" ceilings --out "$work/proof/results/ceilings" ;;
     faults) faults ;;
     *)
