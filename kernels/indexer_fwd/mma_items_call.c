@@ -52,7 +52,8 @@ static uint32_t choose_splits(const struct indexer_fwd_call *c, uint64_t blocks,
     uint32_t best = 1;
 
     for (uint32_t splits = 1; splits <= 64 && splits <= tiles; splits++) {
-        const uint64_t items = blocks * splits, deal = items < workers ? items : workers;
+        const uint64_t items = blocks * splits;
+        const uint64_t deal = items > workers ? workers : items > 0 ? items : 1;
         const uint64_t left = items % deal, of = splits * deal;
         const uint64_t cost = items / deal * (4 * ((tiles + splits - 1) / splits) + 3) +
                               (left ? 4 * ((tiles * left + of - 1) / of) + 2 * 3 : 0);
