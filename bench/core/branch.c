@@ -356,8 +356,8 @@ static bool is_copy(const char *label, const char *of)
 
     if (strncmp(label, of, n))
         return false;
-    return !label[n] || (label[n] == '.' && strspn(label + n + 1, "0123456789") > 0 &&
-                         !label[n + 1 + strspn(label + n + 1, "0123456789")]);
+    const char *rest = label + n;
+    return !rest[0] || (rest[0] == '.' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
 }
 
 int branch_labels(struct branch *list, size_t nr, struct err *err)

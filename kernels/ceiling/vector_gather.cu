@@ -23,7 +23,7 @@ struct rows_args {
 };
 
 /* The pieces of a stage that a thread copies: which row, which words of it, and the row's id, read
- * a step ahead: waiting for an id before every copy costs a quarter of the rate. */
+ * a step ahead: waiting for an id before every copy would count as time of the copies. */
 struct thread_pieces {
     int row[PIECES], word[PIECES];
     int32_t id[PIECES];

@@ -25,7 +25,9 @@ struct sab_map_shape {
     uint64_t size[SAB_MAP_MAX_RANK];         /* elements, 1 to 2^32 */
     uint64_t stride_bytes[SAB_MAP_MAX_RANK]; /* [0] is the element size and not read; the others are
                                                 multiples of 16 below 2^40 */
-    uint32_t box[SAB_MAP_MAX_RANK];          /* elements, 1 to 256 */
+    uint32_t box[SAB_MAP_MAX_RANK]; /* elements, 1 to 256; a box asked for between multiples
+                                     * of 16 bytes of its rows faults on an H200 as an
+                                     * illegal instruction */
 };
 
 /* Fills `map`, whose bytes are zeroed first, so that equal arguments give equal bytes. Returns

@@ -7,8 +7,6 @@
 #define TEST_CUDA_HOST_TENSOR_H
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "cuda.h"
 #include "cuda_host.h"
@@ -119,18 +117,12 @@ inline void ask_box(uint8_t *to, uint64_t *full, const void *map, int x0, int x1
 
     for (int late = x1 % 3; late > 0; late--)
         host_yield();
-    if (m.scalars > 0 && x0 % 4 != 0) {
-        fputs("a box that begins between multiples of 16 bytes faults on the device\n", stderr);
-        abort();
-    }
-    for (int i = 0; i < m.scalars; i++)
-        memcpy(to + 4 * i, x0 + i < m.rows ? base + 4 * (x0 + i) : (const uint8_t *)"\0\0\0", 4);
     for (int row = 0; row < m.box; row++)
         for (int i = 0; i < 128; i++)
             *swizzled(shared_address(to) + (uint32_t)(128 * row + i)) =
                 x1 + row < m.rows ? base[((int64_t)(x1 + row) * 128 + x0) * m.element_bytes + i]
                                   : 0;
-    b.pieces -= 8 * m.box + m.scalars / 4;
+    b.pieces -= 8 * m.box;
     host_settle(b);
 }
 constexpr uint32_t WARP_LANES = 32;

@@ -145,8 +145,8 @@ struct problem {
         c.q_scale = mx ? (const void *)q_exponents.data() : fp8 ? q_scale.data() : nullptr;
         c.k_scale = mx ? (const void *)k_exponents.data() : fp8 ? k_scale.data() : nullptr;
         c.scores = scores.data();
-        args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS, 0};
-        args.k = {k.data(), c.keys, bytes, INDEXER_KEYS, 0};
+        args.q = {q.data(), c.rows * c.heads, bytes, INDEXER_COLUMNS};
+        args.k = {k.data(), c.keys, bytes, INDEXER_KEYS};
     }
 };
 

@@ -4,12 +4,11 @@
 
 #include <stdint.h>
 
-/* Rows of 128 elements, in boxes of 128 bytes by `box`; or, where `box` is 0, floats in boxes of
- * `scalars`, each of which begins at a multiple of 16 bytes. */
+/* Rows of 128 elements, in boxes of 128 bytes by `box`. */
 typedef struct CUtensorMap {
     const void *base;
     int64_t rows;
-    int32_t element_bytes, box, scalars;
+    int32_t element_bytes, box;
 } CUtensorMap;
 
 #endif
